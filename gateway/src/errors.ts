@@ -13,6 +13,7 @@ export const errorKinds: Readonly<Record<string, ErrorKind>> = {
   L9OWN: { code: 'NOT_YOURS', httpStatus: 404 },
   L9SEC: { code: 'SECRET_FOUND', httpStatus: 422 },
   L9IMM: { code: 'IMMUTABLE', httpStatus: 409 },
+  L9VER: { code: 'VERSION_CONFLICT', httpStatus: 409 },
   L9VAL: { code: 'INVALID_INPUT', httpStatus: 400 },
   L9LIM: { code: 'LIMIT_EXCEEDED', httpStatus: 413 },
   L9KEY: { code: 'KEY_ERROR', httpStatus: 500 },
@@ -30,6 +31,7 @@ export const SQLSTATE = {
   noIdentity: 'L9AUT',
   rateLimited: 'L9RAT',
   secretFound: 'L9SEC',
+  versionConflict: 'L9VER',
   noRoom: 'L9DSK',
   diskFull: '53100',
   lockNotAvailable: '55P03',
@@ -66,6 +68,13 @@ export interface Finding {
   column: number;
 }
 
+/** A memory as it is, where a write expected another version. */
+export interface CurrentMemory {
+  packet_id: string;
+  updated_at: string;
+  content: string;
+}
+
 /** An error that may be shown to the caller. */
 export class KnownError extends Error {
   readonly sqlstate: string;
@@ -77,6 +86,8 @@ export class KnownError extends Error {
   claimed: { tenantId: string; caller: string } | null = null;
   /** Of L9SEC: what was found. */
   findings: Finding[] | null = null;
+  /** Of L9VER: the memory that has changed. */
+  changedId: string | null = null;
 
   constructor(sqlstate: string, message: string, field: string | null = null, hint: string | null = null) {
     super(message);
@@ -104,6 +115,8 @@ export interface PublicError {
   retryAfterSeconds: number | null;
   /** Of SECRET_FOUND: where it is. */
   findings?: Finding[] | null;
+  /** Of VERSION_CONFLICT: what is there now, if the caller may read it. */
+  current?: CurrentMemory | null;
   /** Of a masked error: the id under which it is in the log. */
   errorId?: string;
 }
@@ -165,10 +178,14 @@ function toKnownError(error: unknown): KnownError | null {
   if (code in errorKinds) {
     const known = new KnownError(code, String(message), column ? String(column) : null, hint ? String(hint) : null);
     if (code === SQLSTATE.secretFound && detail) known.findings = JSON.parse(String(detail));
+    if (code === SQLSTATE.versionConflict && detail) known.changedId = JSON.parse(String(detail)).packet_id;
     return known;
   }
   return fromPostgres(code, error as DatabaseError);
 }
+
+/** Of an error that a memory has changed since it was read: its id. */
+export const changedIdOf = (error: unknown): string | null => toKnownError(error)?.changedId ?? null;
 
 /** Whether nothing was changed for certain: not so where a connection was lost, because the commit may have gone through. */
 export function isRefusal(error: unknown): boolean {
@@ -185,6 +202,7 @@ export function errorExtensions(error: PublicError) {
     ...(error.hint ? { hint: error.hint } : {}),
     ...(error.retryAfterSeconds ? { retryAfterSeconds: error.retryAfterSeconds } : {}),
     ...(error.findings ? { findings: error.findings } : {}),
+    ...(error.current ? { current: error.current } : {}),
     ...(error.errorId ? { errorId: error.errorId } : {}),
   };
 }

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:18fda2e536529eceb5a61a3814624f12f9efec5e
+--! Hash: sha1:af6d8f62d4f92ec3101c477680d810aa6add61be
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1772,8 +1772,9 @@ set search_path = ''
 begin atomic
   select pg_catalog.jsonb_build_object(
       'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
-      'creator', (me).creator,
-      'source', (me).source)
+      -- What a job does of itself is written as what it derives.
+      'creator', coalesce((me).creator, case when identity.current_role_name() = 'l9_worker' then 'job' end),
+      'source', coalesce((me).source, case when identity.current_role_name() = 'l9_worker' then 'l9-memory' end))
     || case when coalesce((me).org_id, (me).user_id) is null then '{}' else
       pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('org_id', (me).org_id, 'user_id', (me).user_id)) end
     || audit.as_kept(pg_catalog.jsonb_build_object('tool_name', audit.current_tool()) || audit.reference(
@@ -1982,8 +1983,10 @@ begin
   if operation not in ('SEARCH', 'READ', 'STATS') then
     perform identity.raise_error('L9VAL', 'operation: must be SEARCH, READ or STATS', 'operation');
   end if;
-  if octet_length(details::text) > 65536 or octet_length(query) > 32768 then
-    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, query: at most 32768', 'details');
+  -- A list of ids may be long: all that were shown are recorded.
+  if octet_length((details - 'ids')::text) > 65536 or octet_length((details -> 'ids')::text) > 4194304
+    or octet_length(query) > 32768 then
+    perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, ids: at most 4194304, query: at most 32768', 'details');
   end if;
   perform audit.add_audit_row(
     audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], null);
@@ -4274,6 +4277,85 @@ comment on function words.parse(text, text, boolean) is
 
 grant execute on function words.to_lower(text, boolean), words.parse(text, text, boolean) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/040-parse.sql
+--! Included 035-words/045-case-hash.sql
+-- What case and indentation mean in a text: commands, identifiers, paths and code. packets.text_identity() and
+-- kinds.identity_of() call it, so that "grep -v" and "grep -V" are two memories while prose is compared in any case.
+
+create function words.telling_case() returns text language sql immutable parallel safe
+return
+  -- Options of commands, variables, escapes of regular expressions, assignments.
+  '^["''(\[|]*--?[A-Za-z]|[$%]\{?[A-Za-z_]|\\[A-Za-z]|[A-Za-z0-9_.-]=[^\s=]'
+  -- Paths: from a root, of three parts, or to a file with an ending; file names by the endings of code and data.
+  || '|^["''(=:\[]*[.~]{0,2}/[A-Za-z0-9_.~-]|/[^/\s]+/|/[A-Za-z0-9_-]+\.[A-Za-z0-9]|://'
+  || '|[A-Za-z0-9_-]\.(?:java|kt|py|rb|go|rs|c|h|cc|cpp|hpp|cs|php|swift|scala|lua|pl|r|ts|tsx|jsx|mjs|cjs|sh|bash|ps1|sql'
+  || '|md|txt|json|jsonl|ya?ml|toml|ini|conf|cfg|env|xml|html?|css|scss|csv|tsv|log|lock|proto|gradle|properties|ipynb|tf|pem|key|crt|so|dll'
+  || '|exe|jar|zip|gz|tar|pdf|png|svg)(?:[^A-Za-z0-9]|$)'
+  -- Words with inner capitals or _, but no plurals of abbreviations (APIs).
+  || '|[A-Za-z0-9]_+[A-Za-z0-9]|[a-z][a-z0-9]*[A-Z]|[A-Z][A-Z](?:[a-z][a-z]|[a-rt-z](?:[^A-Za-z]|$))'
+  -- Numbers with units that are others in the other case (mW, MW), and metals that are gases in capitals (Co).
+  || '|[0-9] ?(?:[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN]))(?:[^A-Za-z]|$)'
+  || '|^(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
+
+comment on function words.telling_case() is
+  'A regular expression for what stands between two spaces, true if its case tells: options, variables, paths, identifiers, '
+  'numbers with units.';
+
+create function words.telling_lines(content text) returns text
+language sql immutable parallel safe strict set search_path = ''
+return (
+  with lines as (
+    select l.n, l.line, pg_catalog.lag(l.line) over w as before, l.line ~ '^(\s{2}|\t)' as is_indented
+    from pg_catalog.regexp_split_to_table(content, '\s*\n(?:[ \t]*\n)*') with ordinality as l (line, n)
+    window w as (order by l.n)
+  ), blocks as (
+    -- Prose is indented too, but not after a line that opens a block.
+    select l.n, l.line, l.is_indented and pg_catalog.bool_or(not l.is_indented and l.opens) over (
+      order by l.n rows between 1 preceding and 1 preceding) as begins, l.is_indented,
+      pg_catalog.sum((not l.is_indented)::integer) over (order by l.n) as part
+    from (select l.*, l.line ~ '([:{(\[,=|>\\]|\m(then|do|else|try|begin))$' as opens from lines l) l
+  ), parts as (
+    select b.*, pg_catalog.bool_or(b.begins) over (partition by b.part) as is_code from blocks b
+  ), marked as (
+    select p.*, pg_catalog.lag(p.is_code) over (order by p.n) as follows_code from parts p
+  )
+  select pg_catalog.string_agg(case when m.is_indented then m.line else '.' || m.line end, E'\n' order by m.n)
+  from marked m
+  where m.is_code or m.follows_code);
+
+comment on function words.telling_lines(text) is
+  'The lines of the indented blocks of a text, each with the lines before and after it, as they are written; null if '
+  'there is none.';
+
+create function words.case_hash(content text) returns bytea
+language plpgsql immutable parallel safe strict set search_path = ''
+as $$
+declare
+  telling text := '';
+begin
+  -- Most prose has nothing of this, and this is the cheapest look at it.
+  if content ~ '[_`$%\\/=]|-[A-Za-z]|[0-9] ?[A-Za-z]|\.[a-z]|[a-z0-9][A-Z]|[A-Z][A-Z]|[CHSNP][abcfnospu]' then
+    telling := coalesce((
+      select string_agg(m.found[1], E'\n')
+      from regexp_matches(content, '\S*[0-9] [A-Za-zµ]{1,4}\M|\S*[-_$%\\/=A-Z.0-9]\S*', 'g') as m (found)
+      where m.found[1] ~ words.telling_case()), '');
+    if position('`' in content) > 0 then
+      telling := telling || coalesce((
+        select E'\n\n' || string_agg(m.found[1], E'\n') from regexp_matches(content, '(`+[^`]+`+)', 'g') as m (found)), '');
+    end if;
+  end if;
+  if content ~ '\n(  |\t)' then
+    telling := telling || coalesce(E'\n\n' || words.telling_lines(btrim(content, E' \t\r\n')), '');
+  end if;
+  return case when telling <> '' then sha256(convert_to(telling, 'UTF8')) end;
+end
+$$;
+
+comment on function words.case_hash(text) is
+  'SHA-256 of what case and indentation mean in a text: words with inner capitals or _, options, variables, paths, code spans, '
+  'units, and indented blocks. Null for prose, which says the same in any case.';
+
+grant execute on function words.telling_case(), words.telling_lines(text), words.case_hash(text) to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 035-words/045-case-hash.sql
 --! Included 035-words/050-date-words.sql
 -- The words of a date, so that a query for a day or month finds a memory. of_memory() and the trigger that sets
 -- packet_store.words call date_words().
@@ -4583,7 +4665,7 @@ create table public.secret_patterns (
   constraint secret_pattern_expression_short check (tenant_id is null or octet_length(expression) <= secrets.max_expression_bytes()),
   constraint secret_pattern_keywords_long check (array_position(keywords, null) is null and not ('' = any (keywords))),
   constraint secret_pattern_verification_known check (verification in (
-    'placeholder', 'crc32', 'random token', 'value', 'quoted value', 'labelled value', 'labelled token', 'random', 'base64', 'long token',
+    'placeholder', 'crc32', 'random token', 'value', 'quoted value', 'command value', 'labelled value', 'labelled token', 'random', 'base64', 'long token',
     'encoded key', 'basic', 'luhn', 'iban', 'any', 'any value')),
   constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict', 'session'))
 );
@@ -4774,6 +4856,7 @@ begin atomic
     ('slack-webhook', 'Slack', '{hooks.slack.com/services/,hooks.slack.com/workflows/,hooks.slack.com/triggers/}',
       '{word 6+}/{word 6+}/{word 20+}', null, null, 'Slack, incoming webhooks'),
     ('discord-token', 'Discord', '{M,N,O}', '{url64 23-27}.{url64 6}.{url64 27+}', '{}', null, 'Discord, reference'),
+    ('discord-webhook', 'Discord', '{discord.com/api/webhooks/,discordapp.com/api/webhooks/}', '{digit 17-20}/{url64 60+}', null, null, 'Discord, webhooks'),
     ('telegram-token', 'Telegram', '{}', '{digit 8-10}:AA{url64 33}', '{:AA}', null, 'Telegram, bot API'),
     ('twilio-key', 'Twilio', '{SK}', '{hex 32}', '{}', null, 'Twilio, API keys'),
     ('sendgrid-key', 'SendGrid', '{SG.}', '{url64 16-32}.{url64 32-64}', null, null, 'SendGrid, API keys'),
@@ -4892,7 +4975,10 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|kennwort|mot de passe|contrase[nñ]a|senha|parola|wachtwoord|has[lł]o|heslo|l[oö]senord|jelsz[oó]|[sşŞ]ifre|kata sandi|mật khẩu|[пП]арол[ья]|ПАРОЛЬ|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|סיסמ[אה]|รหัสผ่าน)';
+-- Some letters may follow the word: many languages write its cases and articles at its end.
+return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe|contrase(?:ñ|n|ny)a|senha|parol[aă]|parool|wachtwoord|has[lł][oaeu]'
+  || '|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od|[sşŞ]ifre|kata sandi|mật khẩu|[κΚ]ωδικ[όο]ς'
+  || '|[пП]арол|ПАРОЛ|лозинк|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|رمز عبور|סיסמ[אה]|पासवर्ड|รหัสผ่าน)[a-zà-žа-яіА-Я]{0,3}?';
 
 comment on function secrets.labels_of_passwords() is
   'A regular expression for the word password in the languages that most callers write.';
@@ -4914,8 +5000,9 @@ parallel safe
 -- The shortest match is taken, so that the first value behind a label is looked at. In a document an escaped line break is
 -- written \n.
 return '(?i)' || labels || '[*_"''`\])]{0,3}?(?:[ \t]+[^\s:：=＝|→>\\]+){0,6}'
-  || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|é|è|jest|är|er)(?=\s)|[是为は][:：]?)'
-  || '[*_]{0,3}(?:\\[nrt]|\s){0,8}[*_"''`«„“‘(\\]{0,3}'
+  || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+[–—-]{1,2}(?=\s)|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|este|é|è|jest|är|er|είναι)'
+  || '(?:[ \t]+(?:now|currently|still|again|jetzt|nun|aktuell|maintenant|ahora|ora|adesso|agora|nu|teraz))?(?=\s)|[是为は][:：]?|[ \t]+(?=["''`«„“‘]))'
+  || '[*_]{0,3}(?:\\[nrt]|\s|</?[a-z][a-z0-9]{0,9}>){0,8}[*_"''`«„“‘(\\]{0,3}'
   || '(' || value || ')(?![^\s"''`|<>«»“”„‘’*_\\])';
 
 comment on function secrets.labelled_value(text, text) is
@@ -4947,7 +5034,9 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=])|sqlplus[ \t]';
+return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx'
+  || '|mosquitto_[ps]ub|snmp|isql|beeline)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=])|sqlplus[ \t]'
+  || '|wpa_passphrase[ \t]|rabbitmqctl[ \t]|machine\s+[^\s]+\s+login|:(?:5432|5433|6432|\*):';
 
 comment on function secrets.command_lines() is
   'A regular expression that matches where a command that takes a password may stand.';
@@ -4958,7 +5047,7 @@ language sql
 immutable
 parallel safe
 return (
-  select '(?:' || string_agg(c, '|') || ')["'']?([^\s"''`|;&<>()$][^\s"''`|;&<>()]{5,})'
+  select '(?:' || string_agg(c, '|') || ')["'']?([^\s"''`|;&<>()$\[][^\s"''`|;&<>()]{5,})'
   from unnest(array[
     '(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n|;&]*[ \t])?-p["'']?(?!ort|rotocol)',
     'curl[ \t](?:[^\n|;]*[ \t])?(?:-[A-Za-z]{0,6}[uU]|--(?:proxy-)?user)[ \t=]{0,2}["'']?[^\s:"''$]+:',
@@ -4978,12 +5067,21 @@ return (
     '(?:plink|pscp|psftp)[ \t](?:[^\n|;&]*[ \t])?-pw[ \t]',
     'lftp[ \t](?:[^\n|;&]*[ \t])?-u[ \t]?[^\s,]+,',
     '(?:cqlsh|influx)[ \t](?:[^\n|;&]*[ \t])?(?:-p|-password)[ \t]',
-    'sqlplus[ \t]+(?:-[A-Za-z]+[ \t]+)*[^\s/"''@]+/'
+    'sqlplus[ \t]+(?:-[A-Za-z]+[ \t]+)*[^\s/"''@]+/',
+    'mosquitto_[ps]ub[ \t](?:[^\n|;&]*[ \t])?-P[ \t]?',
+    '\msnmp[a-z]+[ \t](?:[^\n|;&]*[ \t])?-[AX][ \t]?',
+    '\misql[ \t](?:[^\n|;&]*[ \t])?-P[ \t]?',
+    '\mbeeline[ \t](?:[^\n|;&]*[ \t])?-p[ \t]',
+    'wpa_passphrase[ \t]+(?:"[^"\n]*"|''[^''\n]*''|[^\s]+)[ \t]+',
+    'rabbitmqctl[ \t]+(?:add_user|change_password)[ \t]+[^\s]+[ \t]+',
+    -- The files .netrc and .pgpass.
+    'machine\s+[^\s]+\s+login\s+[^\s]+\s+password\s+',
+    '(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\*):(?:5432|5433|6432|\*):[^\s:/]+:[^\s:/]+:'
   ]) as c);
 
 comment on function secrets.passwords_of_commands() is
-  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …. Its capturing group is the '
-  'password.';
+  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …, or in a file '
+  'that such a command reads. Its capturing group is the password.';
 
 create function secrets.password_columns()
 returns text
@@ -5159,7 +5257,7 @@ returns text
 language sql
 immutable
 parallel safe
-return '(?i)(?:pass(?:wd|word|phrase|code)?|pwd|secret|token|credential|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
+return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|token|credential|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
 
 comment on function secrets.names_of_secrets() is
   'A regular expression for the part of a name that says that its value is a secret, as in DB_PASSWORD or secretAccessKey.';
@@ -5302,7 +5400,7 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
   ('connection-password', 'passwords in connection strings of parts such as Pwd=…;', secrets.named_values(), null,
     '(?i);[ \t]?(?:pwd|password)[ \t]?=[ \t]?([^;\s"''`\\<>{}$()]{6,})', 'quoted value', 'ODBC and ADO.NET, connection strings'),
   ('command-line-password', 'passwords in commands, such as curl -u, docker login -p, redis-cli -a and mysql -p', secrets.command_lines(), null,
-    secrets.passwords_of_commands(), 'quoted value', 'the manuals of these commands'),
+    secrets.passwords_of_commands(), 'command value', 'the manuals of these commands'),
   ('named-secret', 'quoted values of names such as password, secret or token',
     secrets.named_values(), null,
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]*[0-9!#$%^&*?~][^\s"''`\\]*|[^\s"''`\\]{20,})\\?["''`]',
@@ -5318,7 +5416,7 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
   ('password-in-table', 'passwords in the column of a table', secrets.password_columns(), null,
     secrets.passwords_in_columns(), 'labelled value', 'the usual forms of Markdown and CSV'),
   ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', secrets.long_words(), null,
-    'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
+    'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|SHA[0-9]{1,3}:|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
     'random', 'entropy'),
   ('aws-secret-key', 'secret keys of AWS without a name beside them: 40 random characters of base64', secrets.words_of_40(), null,
     '(?<![A-Za-z0-9+/_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])', 'base64', 'AWS IAM, access keys');
@@ -5344,6 +5442,8 @@ insert into public.secret_patterns (name, finds, hint, expression, verification,
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:)\s{0,3}[bfru]{0,2}\\?["''`]([^"''`\n\\]{6,})\\?["''`]', 'any value', 'session', 'the usual forms of JSON, YAML and source code'),
   ('any-named-value', 'any value with a digit, or any word at the end of a line, behind a name such as password or secret', '(?i)pass|pwd|secret|token|credential|key',
     secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?\s{0,3}[=:]\s{0,3}([^\s"''`<>;,(){}\[\]|\\]*[0-9][^\s"''`<>;,(){}\[\]|\\]*|[A-Za-z_.!?-]{6,}(?=[ \t\r]*(?:\n|$)))', 'any value', 'session', 'the usual forms of env files and YAML'),
+  ('any-labelled-value', 'any value with a digit behind a label such as password, in several languages', '(?i)' || secrets.labels_of_passwords(),
+    secrets.labelled_value(secrets.labels_of_passwords(), '[^\s"''`|<>«»“”„‘’\\]*[0-9][^\s"''`|<>«»“”„‘’*_\\]*'), 'any value', 'session', 'the usual forms of notes'),
   ('any-long-token', 'every 32 or more letters and digits in a row, hashes and ids of commits, too', '[A-Za-z0-9]{32}',
     '[A-Za-z0-9]{32,}', 'any', 'session', 'length');
 --! EndIncluded 036-secrets/020-built-in-patterns.sql
@@ -5583,6 +5683,9 @@ begin
   -- The name of another variable.
   elsif value ~ '^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$' and value ~ secrets.names_of_secrets() then
     return false;
+  -- When a password was changed.
+  elsif value ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9:]+)?)?$' then
+    return false;
   -- Code: a call, an option, a path of names.
   elsif not is_quoted and value ~ '[(]|^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)+$|^\W+$|^--?[a-z]' and value !~ '^eyJ' then
     return false;
@@ -5634,7 +5737,9 @@ set search_path = ''
 -- In a sentence, words that are joined by signs are words, and times and versions are no passwords.
 return secrets.is_likely_value(value, is_quoted => false)
   and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3 or secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
-  and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$';
+  and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$'
+  -- A number and what it counts, as languages without spaces write it.
+  and value !~ '^[0-9]*[\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]';
 
 comment on function secrets.is_labelled_value(text) is
   'True if what stands behind a label in a text is a password, rather than a word, a number, a version or an address.';
@@ -5719,8 +5824,15 @@ begin
       return not secrets.names_a_place(whole, part) and secrets.is_likely_value(rtrim(part, '.,:;)?'), is_quoted => false);
     when 'quoted value' then
       return not secrets.names_a_place(whole, part) and secrets.is_likely_value(part, is_quoted => true);
+    when 'command value' then
+      -- What stands behind such an option is a password, also if it is a word with a number.
+      return not secrets.names_a_place(whole, part) and (secrets.is_likely_value(part, is_quoted => true)
+        or length(part) >= 8 and part ~ '[A-Za-z]' and part ~ '[0-9]' and part !~ '^(?:-|[.~]{0,2}/|[\w.-]*:/)' and not secrets.is_placeholder(part));
     when 'labelled value' then
-      return secrets.is_labelled_value(rtrim(part, '.,:;)?]'));
+      -- In quotation marks, words of random letters are a password, too.
+      return secrets.is_labelled_value(rtrim(part, '.,:;)?]'))
+        or length(part) >= 8 and part ~ '[0-9]' and secrets.changes_of_class(part) >= 0.4 * length(part)
+          and left(right(whole, length(part) + 1), 1) in ('"', '''', '`', '«', '„', '“', '‘') and part !~ '^[.~]{0,2}/' and not secrets.is_placeholder(part);
     when 'labelled token' then
       return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
     when 'any' then
@@ -5730,7 +5842,7 @@ begin
       return secrets.is_any_value(part);
     when 'random' then
       -- Text in base64, certificates and public keys of SSH.
-      return whole !~ '^-|^base64,|^did:|^sha[0-9]+-|[+/\n]|\\n|^AAAA|^ssh-' and exists (
+      return whole !~ '^-|^base64,|^did:|^sha[0-9]+-|^SHA[0-9]+:|[+/\n]|\\n|^AAAA|^ssh-' and exists (
         select from regexp_split_to_table(whole, '[-_]') as piece
         where length(piece) between 32 and 512 and secrets.is_random(piece) and not secrets.is_public_identifier(piece));
     when 'long token' then
@@ -5977,13 +6089,15 @@ $body$ $sql$,
     secrets.test_of_hint(secrets.words_of_40()),
     secrets.cut_token(),
     concat_ws(E'\n    or ',
-      secrets.has_word('pass', 'pwd') || format(' and (%s or %s or %s)', named, password, columns),
+      secrets.has_word('pass', 'pw') || format(' and (%s or %s or %s)', named, password, columns),
       secrets.has_word('secret', 'token', 'credential', 'key') || format(' and (%s or long_words is not null and %s)', named, token),
-      secrets.has_word('wort', 'woord', 'senha', 'contrase', 'parola', 'heslo', 'haslo') || format(' and (%s or %s)', password, columns),
+      secrets.has_word(
+        'wort', 'woord', 'senha', 'senord', 'contrase', 'parol', 'paroo', 'hesl', 'hasl', 'jelsz', 'sifre', 'kata sandi', 'adgangskode', 'salasana', 'lozink', 'geslo', 'slapta') || format(' and (%s or %s)', password, columns),
       secrets.has_word('://') || ' and ' || secrets.test_of_hint(secrets.credentials_in_urls()),
       secrets.has_word('bearer', 'basic') || ' and ' || secrets.test_of_hint(secrets.authorization_headers()),
       secrets.has_word('private', 'sig=', '"auth', '%', '&#') || ' and ' || secrets.test_of_hint(secrets.rare_words()),
-      '(' || secrets.has_word(' -') || ' and content ~ '' --?[A-Za-z]'' or ' || secrets.has_word('sqlplus') || ') and '
+      '(' || secrets.has_word(' -') || ' and content ~ '' --?[A-Za-z]'' or ' || secrets.has_word(
+        'sqlplus', 'wpa_passphrase', 'rabbitmqctl', 'machine', ':5432:', ':5433:', ':6432:', ':*:') || ') and '
         || secrets.test_of_hint(secrets.command_lines())),
     secrets.disguises(), password || ' or ' || columns,
     '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
@@ -6354,6 +6468,10 @@ comment on function secrets.find_in_text(text, uuid, text[], integer) is
   'compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the '
   'search for one ends with the first pattern that finds any.';
 
+create function secrets.max_redactions_of_a_match() returns integer language sql immutable parallel safe return 8;
+
+comment on function secrets.max_redactions_of_a_match() is 'How often one pattern is tried again on a text that it was redacted in.';
+
 -- Each pattern works on what those before it have left, so that a secret is replaced once, under the name of the most
 -- exact pattern.
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
@@ -6371,20 +6489,25 @@ begin
   redacted := secrets.fold(content);
   replaced := 0;
   for candidate in select * from secrets.patterns_for(redacted, redact_text.tenant_id, redact_text.severities) loop
-    continue when secrets.places_of(
-      redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1) = '{}';
-    has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
-    select string_agg(f.before || coalesce(
-        case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name) from secrets.offset_in(f.whole, f.part) + 1 for length(f.part))
-        else f.whole end, ''), '' order by f.place) as text, count(*) filter (where f.is_secret) as secrets
-    into result
-    from (
-      select s.*, s.whole is not null and secrets.passes(candidate.verification, s.whole, s.part)
-        and (not has_exceptions or not secrets.is_excepted(redact_text.tenant_id, candidate.name, s.part)) as is_secret
-      from secrets.split_at(redacted, candidate.expression) as s
-    ) f;
-    redacted := result.text;
-    replaced := replaced + result.secrets;
+    -- A match of a command holds one password, and the command may have more.
+    for attempt in 1..secrets.max_redactions_of_a_match() loop
+      exit when secrets.places_of(
+        redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1) = '{}';
+      has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
+      select string_agg(f.before || coalesce(
+          case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name)
+            from secrets.offset_in(f.whole, f.part) + 1 for length(f.part)) else f.whole end, ''), '' order by f.place) as text,
+        count(*) filter (where f.is_secret) as secrets
+      into result
+      from (
+        select s.*, s.whole is not null and secrets.passes(candidate.verification, s.whole, s.part)
+          and (not has_exceptions or not secrets.is_excepted(redact_text.tenant_id, candidate.name, s.part)) as is_secret
+        from secrets.split_at(redacted, candidate.expression) as s
+      ) f;
+      exit when result.secrets = 0;
+      redacted := result.text;
+      replaced := replaced + result.secrets;
+    end loop;
   end loop;
   foreach words in array array[secrets.encoded_word(), secrets.words_apart()] loop
     continue when redacted !~ words;
@@ -7289,7 +7412,7 @@ grant execute on function audit.audit_refusal(text, uuid, text, text, text, json
 -- Audits what one GraphQL request read. The gateway calls it before it sends the answer.
 
 create function audit.audit_graphql_read(
-  operation_name text, tables jsonb, totals jsonb, ids uuid[], project_id text default null, scope text default null)
+  operation_name text, tables jsonb, totals jsonb, ids jsonb, project_id text default null, scope text default null)
 returns void
 language plpgsql
 volatile
@@ -7298,27 +7421,35 @@ set search_path = ''
 as $$
 begin
   perform identity.require_identity();
-  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object'
-    or octet_length(tables::text) + octet_length(totals::text) > 8192 or cardinality(ids) > 10000 then
-    perform identity.raise_error('L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: at most 10000', 'tables');
+  if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object' or jsonb_typeof(ids) <> 'array'
+    or octet_length(tables::text) + octet_length(totals::text) > 8192 or jsonb_array_length(ids) > 100000 then
+    perform identity.raise_error(
+      'L9VAL', 'tables, totals: must be objects of at most 8192 bytes; ids: must be a list of at most 100000', 'tables');
   end if;
   perform audit.write_audit(
     'READ',
     case when tables ? 'packet_store' then 'packet_store'
       else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
-    case when cardinality(ids) = 1 then ids[1] end,
+    case when jsonb_array_length(ids) = 1 and pg_input_is_valid(ids ->> 0, 'uuid') then (ids ->> 0)::uuid end,
     left(secrets.for_audit(audit_graphql_read.project_id), 200), left(secrets.for_audit(audit_graphql_read.scope), 63),
     details => (secrets.redact_document(
         jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables)
           || case when totals <> '{}' then jsonb_build_object('totals', totals) else '{}' end, false)).document
-      || jsonb_build_object('ids', to_jsonb(ids)));
+      -- Rows of a tenant's settings are identified by names.
+      || jsonb_build_object('ids', (
+        select coalesce(jsonb_agg(
+          case when pg_input_is_valid(i.id, 'uuid') then i.id else left(secrets.for_audit(i.id), 200) end), '[]')
+        from jsonb_array_elements_text(ids) as i (id))));
 end
 $$;
 
-comment on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, the ids of the memories that it returned, and the project and scope if it asked for one or these memories have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can only add rows about itself, and secrets in what it named are replaced.';
+comment on function audit.audit_graphql_read is
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, '
+  'the ids of the rows that it returned or whose cursors it returned, and the project and scope if it asked for one or these '
+  'rows have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can '
+  'only add rows about itself, and secrets in what it named are replaced.';
 
-grant execute on function audit.audit_graphql_read(text, jsonb, jsonb, uuid[], text, text) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function audit.audit_graphql_read to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/150-audit-graphql-read.sql
 --! Included 037-kinds/000-schema.sql
 create schema kinds;
@@ -7720,7 +7851,7 @@ return condition is not null and not exists (
 comment on function kinds.is_met(jsonb, jsonb) is
   'True if the fields meet a condition of memory_kinds: each field that it names has one of the listed values, or any where it says true. {} is always met, null never.';
 
-create function kinds.identity_of(rules jsonb, fields jsonb, packet_id uuid, content_hash bytea)
+create function kinds.identity_of(rules jsonb, fields jsonb, packet_id uuid, text_identity bytea)
 returns bytea
 language sql
 immutable
@@ -7728,12 +7859,13 @@ parallel safe
 set search_path = ''
 return case
   when kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then pg_catalog.sha256(pg_catalog.uuid_send(packet_id))
-  when pg_catalog.jsonb_array_length(rules -> 'identity') = 0 then content_hash
+  when pg_catalog.jsonb_array_length(rules -> 'identity') = 0 then text_identity
   else (
     select pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_agg(
-      case i.alternatives when 'content' then pg_catalog.encode(content_hash, 'hex') else (
+      case i.alternatives when 'content' then pg_catalog.encode(text_identity, 'hex') else (
         select case when given.value ~ '/' then pg_catalog.btrim(given.value, e' \t\r\n')
-          else pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(given.value, '\s+', ' ', 'g'))) end
+          else pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(given.value, '\s+', ' ', 'g')))
+            || coalesce(' ' || pg_catalog.encode(words.case_hash(given.value), 'hex'), '') end
         from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
         cross join lateral (select fields ->> a.field) as given (value)
         where given.value ~ '\S'
@@ -7744,7 +7876,9 @@ return case
 end;
 
 comment on function kinds.identity_of(jsonb, jsonb, uuid, bytea) is
-  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. Differences of case and white space are ignored; in a value that contains a slash, such as a link or a path, case counts.';
+  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its '
+  'content. Differences of case and white space are ignored, except where they mean something (words.case_hash()); in a '
+  'value that contains a slash, such as a link or a path, case counts. text_identity: that of the content.';
 
 create function kinds.moment_after(rules jsonb, event text, fields jsonb)
 returns timestamptz
@@ -8677,10 +8811,26 @@ return pg_catalog.sha256(pg_catalog.convert_to(
     case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s{2,}|[^\S ]', ' ', 'g') else content end)), 'UTF8'));
 
 comment on function packets.content_hash(text) is
-  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as the same.';
+  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes have the '
+  'same words; text_identity() tells whether they say the same.';
 
 grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
 --! EndIncluded 040-packets/050-content-hash.sql
+--! Included 040-packets/052-text-identity.sql
+-- What makes two texts the same: the words of a text in any case, and what case and indentation mean in it. All that asks
+-- whether a memory says the same as another one calls text_identity(); content_hash() tells only whether the words have changed.
+
+create function packets.text_identity(content text) returns bytea
+language sql immutable parallel safe strict set search_path = ''
+return (
+  select case when t.case_hash is null then t.content_hash else pg_catalog.sha256(t.content_hash || t.case_hash) end
+  from (select packets.content_hash(content) as content_hash, words.case_hash(content) as case_hash offset 0) as t);
+
+comment on function packets.text_identity is
+  'The content_hash of prose; of a text in which case or indentation tells, SHA-256 of its content_hash and its case_hash.';
+
+grant execute on function packets.text_identity to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 040-packets/052-text-identity.sql
 --! Included 040-packets/060-audience-id.sql
 -- The hash of who can read a row. Facts, relationships, the world model and the counts of words are kept for each
 -- audience.
@@ -8848,10 +8998,10 @@ language sql stable parallel safe set search_path = ''
 return (
   select case when own_creator is null then i.hash else packets.own_identity(i.hash, own_creator) end
   from (select kinds.rules_of(kind, tenant_id) as rules) r
-  cross join (select packets.content_hash(envelope ->> 'content') as content_hash) h
+  cross join (select packets.text_identity(envelope ->> 'content') as text_identity) h
   cross join lateral (
-    select case when r.rules is null then h.content_hash
-      else kinds.identity_of(r.rules, envelope, packet_id, h.content_hash) end as hash) i);
+    select case when r.rules is null then h.text_identity
+      else kinds.identity_of(r.rules, envelope, packet_id, h.text_identity) end as hash) i);
 
 comment on function packets.identity_hash is
   'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or '
@@ -8924,7 +9074,7 @@ begin
   if rules -> 'archived' <> 'null' and rules -> 'identity_ends_when' <> 'null' then
     new.envelope := packets.typed_fields(rules, kinds.with_end(rules, new.envelope, case tg_op when 'UPDATE' then old.envelope end));
   end if;
-  new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.content_hash(new.envelope ->> 'content'));
+  new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.text_identity(new.envelope ->> 'content'));
   if tg_op = 'INSERT' then
     new.has_own_identity := coalesce((rules ->> 'stands_beside')::boolean, false) and packets.is_held_by_other(new);
   elsif new.packet_type <> old.packet_type then
@@ -9076,7 +9226,7 @@ begin
     new.content_hash := packets.content_hash(content);
   end if;
   -- A kind that identifies its memories by fields has set it already.
-  new.identity_hash := coalesce(new.identity_hash, new.content_hash);
+  new.identity_hash := coalesce(new.identity_hash, packets.text_identity(content));
   return new;
 end
 $$;
@@ -9679,7 +9829,8 @@ comment on column public.packet_store.contradiction_count is
 comment on column public.packet_store.content_hash is
   'SHA-256 of the content after trimming, collapsing white space and lower-casing it.';
 comment on column public.packet_store.identity_hash is
-  'SHA-256 of the identity fields of its kind, or of its content if the kind has none. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
+  'SHA-256 of the identity fields of its kind, or of its content if the kind has none, with what case and indentation '
+  'mean in it. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
 comment on column public.packet_store.has_own_identity is
   'True if another writer had a memory of this identity first, which the creator may not change: this one is the same only as '
   'others of its creator.';
@@ -9744,6 +9895,9 @@ create index packet_store_readers_idx on public.packet_store (tenant_id, scope, 
 create index packet_store_archived_idx on public.packet_store (packet_id) where archived_at is not null;
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
 create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
+create index packet_store_session_idx on public.packet_store (tenant_id, session_id) where session_id is not null;
+-- No index on tags: && and @> are not leakproof, so that row-level security keeps every caller from using it, and a GIN index
+-- never gives up a key, so that an erased tag would stay readable in its pages.
 create index packet_store_trace_idx on public.packet_store (tenant_id, trace_id) where trace_id is not null;
 create index packet_store_typed_content_idx on public.packet_store (content_hash) where identity_hash <> content_hash;
 create index packet_store_parts_idx on public.packet_store (part_of) where part_of is not null;
@@ -10980,10 +11134,13 @@ create table embeddings.pending_embeddings (
   next_attempt_at timestamptz not null default now(),
   leased_until timestamptz,
   last_error text,
-  primary key (packet_id, model)
+  next_chunk integer not null default 0,
+  primary key (packet_id, model),
+  constraint pending_chunk_not_negative check (next_chunk >= 0)
 );
 
 create index pending_embeddings_due_idx on embeddings.pending_embeddings (model, next_attempt_at);
+create index pending_embeddings_turn_idx on embeddings.pending_embeddings (model, next_chunk, enqueued_at desc);
 
 comment on table embeddings.pending_embeddings is
   'Queue of memories that wait for their vectors. A row is inserted in the transaction of the save and deleted in the transaction that stores the vectors, so no memory is lost or embedded twice.';
@@ -10991,6 +11148,9 @@ comment on column embeddings.pending_embeddings.model is
   'The model that the memory waits for: the one that serves and, during a model change, also the one that arrives.';
 comment on column embeddings.pending_embeddings.leased_until is 'A job works on the memory until this time; after it, another job may lease the row.';
 comment on column embeddings.pending_embeddings.attempts is 'Number of times that the content of this memory was refused or failed.';
+comment on column embeddings.pending_embeddings.next_chunk is
+  '0: nothing is embedded yet. Above: the text as a whole has its vector, as have the chunks before this one, of the content first '
+  'and then of the steps. Chunks of a long memory are embedded a few at a time, in turns with other memories.';
 comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. It never holds a text of the memory.';
 
 alter table embeddings.pending_embeddings enable row level security;
@@ -11013,11 +11173,13 @@ begin atomic
   select enqueue_memory.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
   order by m.model
   on conflict (packet_id, model) do update
-    set attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null;
+    set enqueued_at = clock_timestamp(), attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null,
+      next_chunk = 0;
 end;
 
 comment on function embeddings.enqueue_memory(uuid) is
-  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, its lease and failed attempts are reset.';
+  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, it begins again as if it was '
+  'queued now.';
 --! EndIncluded 050-embeddings/020-pending-embeddings.sql
 --! Included 050-embeddings/030-stale-contexts.sql
 -- The queue of memories whose context must be made again. Triggers fill it, and the embedding job works through it.
@@ -11599,8 +11761,10 @@ create trigger _690_contexts_follow
 -- Functions over the queue that the embedding job calls, as l9_worker. Each call is one short transaction, so no transaction is
 -- open while a provider answers.
 
-create function embeddings.lease_pending_embeddings(model text, batch_size integer, lease interval)
-returns table (packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid)
+create function embeddings.lease_pending_embeddings(
+  model text, batch_size integer, lease interval, has_whole boolean default false)
+returns table (
+  packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid, next_chunk integer)
 language sql
 volatile
 set search_path = ''
@@ -11608,21 +11772,25 @@ begin atomic
   with due as (
     select q.packet_id from embeddings.pending_embeddings q
     where q.model = lease_pending_embeddings.model and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now())
-    order by q.next_attempt_at
+      and q.next_chunk >= case when has_whole then 1 else 0 end and q.next_chunk <= case when has_whole then 2147483647 else 0 end
+    order by q.next_chunk, q.enqueued_at desc
     limit batch_size
     for update skip locked
   ), leased as (
     update embeddings.pending_embeddings q set leased_until = now() + lease
     from due where q.packet_id = due.packet_id and q.model = lease_pending_embeddings.model
-    returning q.packet_id, q.attempts
+    returning q.packet_id, q.attempts, q.next_chunk, q.enqueued_at
   )
   select p.packet_id, p.envelope ->> 'content', p.content_hash, leased.attempts,
-    embeddings.reasoning_text(p.packet_type, p.envelope), p.tenant_id
-  from leased join public.packet_store p on p.packet_id = leased.packet_id;
+    embeddings.reasoning_text(p.packet_type, p.envelope), p.tenant_id, leased.next_chunk
+  from leased join public.packet_store p on p.packet_id = leased.packet_id
+  order by leased.next_chunk, leased.enqueued_at desc;
 end;
 
-comment on function embeddings.lease_pending_embeddings(text, integer, interval) is
-  'Leases up to batch_size memories that wait for this model, those due first. For reasoning traces it also returns the texts in their steps.';
+comment on function embeddings.lease_pending_embeddings(text, integer, interval, boolean) is
+  'Leases up to batch_size memories that wait for this model: the newest of those without a vector, or with has_whole of those that '
+  'lack only chunks, the one with the fewest chunks so far first. So a long memory holds up no other. For reasoning traces it also '
+  'returns the texts in their steps.';
 
 create function embeddings.postpone_embeddings(model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
 returns void
@@ -11693,6 +11861,7 @@ begin atomic
   ), enqueued as (
     insert into embeddings.pending_embeddings (packet_id, model)
     select m.packet_id, enqueue_missing_embeddings.model from missing m
+    order by m.packet_id
     on conflict do nothing
     returning packet_id
   )
@@ -11733,7 +11902,7 @@ comment on function embeddings.has_due_embeddings(text[]) is
 
 grant execute on function
   embeddings.has_due_embeddings(text[]),
-  embeddings.lease_pending_embeddings(text, integer, interval),
+  embeddings.lease_pending_embeddings(text, integer, interval, boolean),
   embeddings.postpone_embeddings(text, uuid[], interval, text, boolean),
   embeddings.renew_embedding_leases(text, uuid[], interval),
   embeddings.release_embedding_leases(),
@@ -11915,7 +12084,8 @@ to l9_worker;
 -- Functions that store vectors, called by the embedding job as l9_worker.
 
 create function embeddings.insert_vectors(
-  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+  packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
+  chunk_ends integer[], first_chunk integer default 0)
 returns void
 language sql
 volatile
@@ -11924,22 +12094,25 @@ begin atomic
   insert into public.memory_embeddings
     (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, branch, scope, ttl,
       correlation_id, session_id, trace_id)
-  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, v.place - 1, chunk_texts[v.place - 1],
-    case when v.place > 1
-      then jsonb_build_object('start', chunk_starts[v.place - 1], 'end', chunk_ends[v.place - 1]) else '{}' end,
+  select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, first_chunk + v.place - 1,
+    chunk_texts[c.place],
+    case when c.place > 0 then jsonb_build_object('start', chunk_starts[c.place], 'end', chunk_ends[c.place]) else '{}' end,
     p.tenant_id, p.org_id, p.user_id, p.project_id, p.branch, p.scope, p.ttl, p.correlation_id, p.session_id, p.trace_id
   from public.packet_store p
   cross join unnest(vectors) with ordinality as v (vector, place)
+  cross join lateral (select v.place - case when first_chunk = 0 then 1 else 0 end) as c (place)
   where p.packet_id = insert_vectors.packet_id
   on conflict do nothing;
 end;
 
-comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
-  'Inserts the vectors of a memory: first that of the whole, then those of its chunks. The caller must hold a lock on the memory.';
+comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[], integer) is
+  'Inserts vectors of a memory: that of the whole and then those of its chunks, or with first_chunk only those of its chunks from '
+  'that one on. The caller must hold a lock on the memory.';
 
 -- The memory is locked and its content compared by hash, so that no vector of a former text is stored.
 create function embeddings.store_embeddings(
-  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
+  packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
+  chunk_ends integer[], chunks_follow boolean default false)
 returns boolean
 language plpgsql
 volatile
@@ -11960,6 +12133,11 @@ begin
   perform embeddings.insert_vectors(
     store_embeddings.packet_id, 'content', store_embeddings.model, vectors, chunk_texts, chunk_starts, chunk_ends);
 
+  if chunks_follow then
+    update embeddings.pending_embeddings q set next_chunk = 1, attempts = 0, leased_until = null
+    where q.packet_id = store_embeddings.packet_id and q.model = store_embeddings.model;
+    return true;
+  end if;
   if chunks_before <> coalesce(cardinality(chunk_texts), 0) then
     update public.packet_store p set chunk_count = coalesce(cardinality(chunk_texts), 0)
     where p.packet_id = store_embeddings.packet_id;
@@ -11970,8 +12148,51 @@ begin
 end
 $$;
 
-comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]) is
-  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the queue, in one transaction. Returns false and stores nothing if the content has changed since it was leased.';
+comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[], boolean) is
+  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the '
+  'queue, in one transaction. With chunks_follow it stays in the queue, for store_chunks(). Returns false and stores '
+  'nothing if the content has changed since it was leased.';
+
+create function embeddings.store_chunks(
+  packet_id uuid, content_hash bytea, reasoning text, model text, embedding_type text, first_chunk integer, vectors text[],
+  chunk_texts text[], chunk_starts integer[], chunk_ends integer[], next_chunk integer, chunk_count integer)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+set lock_timeout = '100ms'
+as $$
+begin
+  perform from public.packet_store p
+  where p.packet_id = store_chunks.packet_id and p.content_hash = store_chunks.content_hash
+    and embeddings.reasoning_text(p.packet_type, p.envelope) is not distinct from store_chunks.reasoning
+  for update;
+  if not found then
+    return false; -- The memory was deleted, or changed since it was leased, which queued it again.
+  end if;
+
+  perform embeddings.insert_vectors(
+    store_chunks.packet_id, store_chunks.embedding_type, store_chunks.model, store_chunks.vectors, store_chunks.chunk_texts,
+    store_chunks.chunk_starts, store_chunks.chunk_ends, store_chunks.first_chunk);
+
+  if store_chunks.next_chunk is not null then
+    update embeddings.pending_embeddings q set next_chunk = store_chunks.next_chunk, attempts = 0, leased_until = null
+    where q.packet_id = store_chunks.packet_id and q.model = store_chunks.model;
+    return true;
+  end if;
+  update public.packet_store p set chunk_count = store_chunks.chunk_count
+  where p.packet_id = store_chunks.packet_id and p.chunk_count <> store_chunks.chunk_count;
+  delete from embeddings.pending_embeddings q
+  where q.packet_id = store_chunks.packet_id and q.model = store_chunks.model;
+  return true;
+end
+$$;
+
+comment on function embeddings.store_chunks(
+  uuid, bytea, text, text, text, integer, text[], text[], integer[], integer[], integer, integer) is
+  'Stores the vectors of some chunks of a memory, from first_chunk on, and returns the memory to the queue, where next_chunk waits. '
+  'If next_chunk is null these were the last: the memory leaves the queue, and chunk_count counts the chunks of its content. '
+  'Returns false and stores nothing if the content or the steps have changed since they were leased.';
 
 create function embeddings.store_reasoning(
   packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
@@ -12004,7 +12225,7 @@ comment on function embeddings.store_reasoning(uuid, text, text, text[], text[],
 -- Locks the memory and its context, stores the vector of the context, and leaves the others to store_embeddings().
 create function embeddings.store_vectors(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
-  chunk_ends integer[], context_id uuid, context_vector text)
+  chunk_ends integer[], context_id uuid, context_vector text, chunks_follow boolean default false)
 returns boolean
 language plpgsql
 volatile
@@ -12014,7 +12235,8 @@ as $$
 #variable_conflict use_column
 begin
   if context_id is null then
-    return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends);
+    return embeddings.store_embeddings(
+      packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
   end if;
   -- The locks keep both rows until the vector is committed. A change that waits for them deletes the context and its vector.
   perform from public.packet_store p where p.packet_id = store_vectors.packet_id for update;
@@ -12035,18 +12257,20 @@ begin
   join public.packet_store p on p.packet_id = c.packet_id
   where c.context_id = store_vectors.context_id
   on conflict do nothing;
-  return embeddings.store_embeddings(packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends);
+  return embeddings.store_embeddings(
+    packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
 end
 $$;
 
-comment on function embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text) is
+comment on function embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text, boolean) is
   'Does what store_embeddings() does, and stores the vector of the memory''s context. Returns false and stores nothing if one of the two memories has changed since its text was read; the memory then stays in the queue.';
 
 grant execute on function
-  embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]),
-  embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[]),
+  embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[], integer),
+  embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[], boolean),
+  embeddings.store_chunks(uuid, bytea, text, text, text, integer, text[], text[], integer[], integer[], integer, integer),
   embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]),
-  embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text)
+  embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text, boolean)
 to l9_worker;
 --! EndIncluded 050-embeddings/110-store-vectors.sql
 --! Included 050-embeddings/120-embedding-changes.sql
@@ -12331,15 +12555,701 @@ comment on column public.save_result.status is 'inserted, updated or skipped_ded
 comment on column public.save_result.memory is 'The memory''s row after the save.';
 comment on column public.save_result."similar" is 'Near-duplicates, most similar first; null if they were not searched for.';
 --! EndIncluded 060-duplicates/010-save-result.sql
---! Included 060-duplicates/020-compare-words.sql
--- How similar two texts are by their words. find_similar() calls compare_words() for each candidate.
+--! Included 060-duplicates/015-telling-words.sql
+-- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts here.
+-- To extend it, add words to the row of their language, class and meaning, or a row. A * at the end stands for any ending.
+-- What means something else in another language (the German "sei", the Italian 6) stands in the last column, and counts only in
+-- a text of its own language, which is known by its marker words. Words of Chinese, Japanese and Korean have up to three
+-- characters.
 
-create function duplicates.max_parsed_chars()
-returns integer
-language sql
-immutable
-parallel safe
-return 65536;
+create table duplicates.telling_words (
+  word text not null,
+  language text not null,
+  class text not null,
+  means text not null,
+  is_shared boolean not null,
+  primary key (word, language, class, means),
+  constraint telling_word_class_known check (class in (
+    'negation', 'number', 'date', 'time', 'unit', 'instead', 'prefix', 'prefixes', 'suffix', 'suffixes', 'marker'))
+);
+
+comment on table duplicates.telling_words is
+  'Words that change what a text says: two texts that differ in one of them are no near-duplicates.';
+comment on column duplicates.telling_words.word is 'The word in lower case; a * at the end stands for any ending.';
+comment on column duplicates.telling_words.language is 'The language, as a code of two letters; mul for several.';
+comment on column duplicates.telling_words.class is
+  'negation, number, date (weekdays and months), time, unit; instead: words of which one replaces the other; prefix, suffix: '
+  'what makes the opposite of the rest of a word; prefixes, suffixes: of which one replaces the other; marker: frequent words '
+  'by which a language is known.';
+comment on column duplicates.telling_words.means is
+  'Words of the same meaning are the same word. Of instead, prefixes and suffixes: group and side, as in on/1 and on/2.';
+comment on column duplicates.telling_words.is_shared is 'True if the word means something else in another language.';
+
+alter table duplicates.telling_words enable row level security;
+alter table duplicates.telling_words force row level security;
+create policy scope_access on duplicates.telling_words for select to l9_agent, l9_admin, l9_owner using (true);
+create policy definer_functions on duplicates.telling_words for insert to l9_owner with check (true);
+comment on policy scope_access on duplicates.telling_words is 'Every caller may read them: they are the same in all databases.';
+comment on policy definer_functions on duplicates.telling_words is 'Only migrations add words.';
+grant select on duplicates.telling_words to l9_agent, l9_admin;
+
+insert into duplicates.telling_words (language, class, means, word, is_shared)
+select v.language, v.class, v.means, w.word, w.is_shared
+from (values
+  -- Frequent words, by which a text of the language is known.
+  ('en', 'marker', 'en',
+    'the of and is are was were be been for with from this that it its by as every each must may has have will',
+    'to in on at an a or'),
+  ('de', 'marker', 'de',
+    'der die das dem den des und ist sind wird werden auf für bei zum zur vom beim eine einen einer eines nach durch über',
+    'ein im in am an so zu'),
+  ('fr', 'marker', 'fr', 'les est sont dans pour une aux cette qui que avec chez sur ne', 'le la du des un et de en au'),
+  ('es', 'marker', 'es', 'el los las una está están para por y queda tiene cada que', 'la un de en se del al es'),
+  ('it', 'marker', 'it', 'il gli della del nel nella sono è dopo una ogni che dal sul lo', 'la un di si ha in a i'),
+  ('pt', 'marker', 'pt', 'os uma está são da do na no para ao à não cada depois', 'o a de em um se'),
+  ('nl', 'marker', 'nl', 'het een van zijn wordt worden aan bij naar voor elke dat ook', 'de en op in is er te'),
+  ('pl', 'marker', 'pl', 'jest są w na dla po przy każdym oraz się od ma', 'z do i o to'),
+  ('cs', 'marker', 'cs', 'je jsou ve na pro každém se po při ze má který', 'v s k o a z'),
+  ('ru', 'marker', 'ru', 'и в на для из по с от к это как после каждом или', ''),
+  ('uk', 'marker', 'uk', 'і й у з та для після до від це як кожному або на', ''),
+  ('tr', 'marker', 'tr', 've bir bu için her sonra olarak daha çok gece günü', 'de da'),
+  ('sv', 'marker', 'sv', 'och är det för varje efter till den från av vid ett på som', 'i en den om'),
+  ('da', 'marker', 'da', 'og er det efter til fra ved hver af på som igen', 'i en den om for et'),
+  ('no', 'marker', 'no', 'og er det etter til fra ved hver av på som igjen ikke', 'i en den om for et'),
+  ('fi', 'marker', 'fi', 'ja on että joka jälkeen varten tai myös ovat kun', 'se'),
+  ('hu', 'marker', 'hu', 'az és egy van vagy hogy minden után', 'a'),
+  ('ro', 'marker', 'ro', 'și este sunt pentru din care după fiecare', 'la cu de pe'),
+  ('id', 'marker', 'id', 'yang dan di untuk dari pada setiap dengan ini', ''),
+  ('lt', 'marker', 'lt', 'ir yra į iš kad su po kiekvieną', ''),
+  ('et', 'marker', 'et', 'ja on et ning pärast iga', ''),
+  ('el', 'marker', 'el', 'το η ο και είναι για από με στο στη', ''),
+  -- Negations.
+  ('en', 'negation', 'not',
+    'not never none nor neither without cannot nobody nothing nowhere unless except lacks lacking fails failed refuses
+    forbidden prohibited prohibits',
+    'no non t'),
+  ('de', 'negation', 'not',
+    'nicht nie niemals kein keine keinem keinen keiner keines ohne niemand nichts weder nirgends verboten
+    untersagt außer keinesfalls',
+    ''),
+  ('fr', 'negation', 'not', 'pas jamais aucun aucune sans rien personne guère interdit* sauf ni', 'non'),
+  ('es', 'negation', 'not', 'nunca jamás ningún ninguna ninguno nadie nada tampoco prohibid* salvo excepto', 'no sin ni'),
+  ('it', 'negation', 'not', 'non senza nessun nessuno nessuna niente nulla neppure neanche vietat* tranne', 'mai né'),
+  ('pt', 'negation', 'not', 'não nunca jamais nenhum nenhuma ninguém nada nem proibid* exceto', 'sem'),
+  ('ca', 'negation', 'not', 'mai cap ningú sense gens res', 'no'),
+  ('nl', 'negation', 'not', 'niet nooit geen zonder niemand niets nergens verboden behalve', ''),
+  ('pl', 'negation', 'not', 'nie nigdy bez żaden żadna żadne żadnego żadnej nikt ani zabronion* oprócz', 'nic'),
+  ('cs', 'negation', 'not', 'nikdy není nejsou bez žádný žádná žádné žádného nikdo ani zakázán* kromě', 'ne nic'),
+  ('ru', 'negation', 'not', 'не нет ни никогда без нельзя никто ничего ничто никакой запрещ* кроме', ''),
+  ('uk', 'negation', 'not', 'не ні ніколи без немає нема жоден жодного ніхто нічого заборон* крім', ''),
+  ('sr', 'negation', 'not', 'није нису никад никада нема без nije nisu nikada nema', 'не'),
+  ('tr', 'negation', 'not', 'değil değildir asla hiç hiçbir yok yoktur olmadan yasak* hariç', ''),
+  ('sv', 'negation', 'not', 'inte ej aldrig ingen inget inga utan ingenting förbjud*', ''),
+  ('da', 'negation', 'not', 'ikke aldrig ingen intet uden ingenting forbudt', ''),
+  ('no', 'negation', 'not', 'ikke aldri ingen uten ingenting forbudt', ''),
+  ('fi', 'negation', 'not', 'ei eivät emme ette älä älkää ilman koskaan mikään kukaan eikä', 'en et'),
+  ('hu', 'negation', 'not', 'nem nincs nincsenek soha sem nélkül senki semmi tilos', 'ne se'),
+  ('ro', 'negation', 'not', 'nu niciodată fără nici nimeni nimic niciun nicio', ''),
+  ('et', 'negation', 'not', 'mitte ära ilma kunagi', 'ei'),
+  ('lt', 'negation', 'not', 'nėra niekada niekas joks jokios', 'be ne'),
+  ('eu', 'negation', 'not', 'ez inoiz gabe ezer', ''),
+  ('ga', 'negation', 'not', 'níl ní nach cha riamh', 'gan'),
+  ('id', 'negation', 'not', 'tidak bukan jangan belum tanpa tak', ''),
+  ('vi', 'negation', 'not', 'không chưa chẳng đừng', ''),
+  ('el', 'negation', 'not', 'δεν δε μη μην όχι ποτέ χωρίς κανένας κανείς τίποτα', ''),
+  ('hy', 'negation', 'not', 'չէ չի չեն ոչ երբեք առանց', ''),
+  ('yi', 'negation', 'not', 'נישט ניט קיין קיינמאל', ''),
+  ('ta', 'negation', 'not', 'இல்லை அல்ல வேண்டாம் கூடாது இல்லாமல்', ''),
+  ('ne', 'negation', 'not', 'छैन होइन नगर्नुहोस् कहिल्यै बिना', ''),
+  ('ar', 'negation', 'not', 'لا لم لن ليس ليست لست غير بدون دون أبدا مطلقا ممنوع سوى بلا', 'ما'),
+  ('he', 'negation', 'not', 'לא אין בלי ללא אינו אינה אינם אל אסור מלבד', ''),
+  ('fa', 'negation', 'not', 'نه نیست نیستند نباید هرگز بدون هیچ ممنوع', ''),
+  ('hi', 'negation', 'not', 'नहीं नही मत बिना वर्जित सिवाय', 'न ना'),
+  ('zh', 'negation', 'not', '不 没 沒 無 无 非 未 否 别 別 勿 莫 禁 拒', ''),
+  ('ja', 'negation', 'not', 'ない ません なかっ ずに ぬ なくて なければ ないで', ''),
+  ('ko', 'negation', 'not', '않 없 못 아니 비활성 마십시 말것', ''),
+  -- Numbers. Articles are left out: where "ein" becomes "zwei", the latter tells.
+  ('mul', 'number', '0', 'zero null* zéro cero nula нуль ноль صفر אפס शून्य 零 〇 영 noll', 'nul'),
+  ('en', 'number', '1', 'single', 'one'), ('en', 'number', '2', 'two twice pair double', 'both'),
+  ('en', 'number', '3', 'three thrice triple', ''), ('en', 'number', '4', 'four', ''), ('en', 'number', '5', 'five', ''),
+  ('en', 'number', '6', 'six', ''), ('en', 'number', '7', 'seven', ''), ('en', 'number', '8', 'eight', ''),
+  ('en', 'number', '9', 'nine', ''), ('en', 'number', '10', '', 'ten'), ('en', 'number', '11', 'eleven', ''),
+  ('en', 'number', '12', 'twelve dozen', ''), ('en', 'number', '13', 'thirteen', ''), ('en', 'number', '14', 'fourteen', ''),
+  ('en', 'number', '15', 'fifteen', ''), ('en', 'number', '16', 'sixteen', ''), ('en', 'number', '17', 'seventeen', ''),
+  ('en', 'number', '18', 'eighteen', ''), ('en', 'number', '19', 'nineteen', ''), ('en', 'number', '20', 'twenty', ''),
+  ('en', 'number', '30', 'thirty', ''), ('en', 'number', '40', 'forty', ''), ('en', 'number', '50', 'fifty', ''),
+  ('en', 'number', '60', 'sixty', ''), ('en', 'number', '70', 'seventy', ''), ('en', 'number', '80', 'eighty', ''),
+  ('en', 'number', '90', 'ninety', ''), ('en', 'number', '100', 'hundred hundreds', ''),
+  ('en', 'number', '1000', 'thousand thousands', ''), ('en', 'number', '1000000', 'million millions', ''),
+  ('en', 'number', '1000000000', 'billion billions', ''), ('en', 'number', '1/2', 'half', ''),
+  ('en', 'number', '1/4', 'quarter', ''), ('en', 'number', '1st', 'first primary', ''), ('en', 'number', '2nd', 'secondary', ''),
+  ('en', 'number', '3rd', 'third', ''), ('en', 'number', '4th', 'fourth', ''), ('en', 'number', '5th', 'fifth', ''),
+  ('en', 'number', '6th', 'sixth', ''), ('en', 'number', '7th', 'seventh', ''), ('en', 'number', '8th', 'eighth', ''),
+  ('en', 'number', '9th', 'ninth', ''), ('en', 'number', '10th', 'tenth', ''),
+  ('de', 'number', '2', 'zwei zwo zweimal doppelt*', ''), ('de', 'number', '1', 'eins einmal', ''),
+  ('de', 'number', '3', 'drei dreimal', ''), ('de', 'number', '4', 'vier viermal', ''), ('de', 'number', '5', 'fünf fünfmal', ''),
+  ('de', 'number', '6', 'sechs sechsmal', ''), ('de', 'number', '7', 'sieben', ''), ('de', 'number', '8', 'acht', ''),
+  ('de', 'number', '9', 'neun', ''), ('de', 'number', '10', 'zehn', ''), ('de', 'number', '11', '', 'elf'),
+  ('de', 'number', '12', 'zwölf dutzend', ''), ('de', 'number', '20', 'zwanzig', ''),
+  ('de', 'number', '30', 'dreißig dreissig', ''), ('de', 'number', '40', 'vierzig', ''), ('de', 'number', '50', 'fünfzig', ''),
+  ('de', 'number', '60', 'sechzig', ''), ('de', 'number', '70', 'siebzig', ''), ('de', 'number', '80', 'achtzig', ''),
+  ('de', 'number', '90', 'neunzig', ''), ('de', 'number', '100', 'hundert', ''), ('de', 'number', '1000', 'tausend', ''),
+  ('de', 'number', '1000000', 'millionen', ''), ('de', 'number', '1/2', 'halb*', ''),
+  ('de', 'number', '1st', 'erste ersten erster erstes', ''), ('de', 'number', '2nd', 'zweite zweiten zweiter zweites', ''),
+  ('de', 'number', '3rd', 'dritte dritten dritter drittes', ''), ('de', 'number', '4th', 'vierte*', ''),
+  ('de', 'number', '5th', 'fünfte*', ''), ('de', 'instead', 'first/1', 'erste ersten erster erstes', ''),
+  ('de', 'instead', 'first/2', 'letzte letzten letzter letztes', ''),
+  ('fr', 'number', '2', 'deux', ''), ('fr', 'number', '3', 'trois', ''), ('fr', 'number', '4', 'quatre', ''),
+  ('fr', 'number', '5', 'cinq', ''), ('fr', 'number', '6', 'six', ''), ('fr', 'number', '7', '', 'sept'),
+  ('fr', 'number', '8', 'huit', ''), ('fr', 'number', '9', 'neuf', ''), ('fr', 'number', '10', 'dix', ''),
+  ('fr', 'number', '11', 'onze', ''), ('fr', 'number', '12', 'douze', ''), ('fr', 'number', '20', 'vingt*', ''),
+  ('fr', 'number', '30', 'trente', ''), ('fr', 'number', '40', 'quarante', ''), ('fr', 'number', '50', 'cinquante', ''),
+  ('fr', 'number', '60', 'soixante', ''), ('fr', 'number', '100', 'cents', 'cent'), ('fr', 'number', '1000', 'mille', 'mil'),
+  ('fr', 'number', '1st', 'premier première', ''), ('fr', 'number', '2nd', 'deuxième second seconde', ''),
+  ('fr', 'number', '3rd', 'troisième', ''),
+  ('es', 'number', '1', 'uno', ''), ('es', 'number', '2', '', 'dos'), ('es', 'number', '3', 'tres', ''),
+  ('es', 'number', '4', 'cuatro', ''), ('es', 'number', '5', 'cinco', ''), ('es', 'number', '6', 'seis', ''),
+  ('es', 'number', '7', 'siete', ''), ('es', 'number', '8', 'ocho', ''), ('es', 'number', '9', 'nueve', ''),
+  ('es', 'number', '10', 'diez', ''), ('es', 'number', '12', 'doce', ''), ('es', 'number', '20', 'veinte', ''),
+  ('es', 'number', '30', 'treinta', ''), ('es', 'number', '40', 'cuarenta', ''), ('es', 'number', '50', 'cincuenta', ''),
+  ('es', 'number', '100', 'cien ciento cientos', ''), ('es', 'number', '1000', 'miles', 'mil'),
+  ('es', 'number', '1st', 'primer primera primero', ''), ('es', 'number', '2nd', 'segundo segunda', ''),
+  ('es', 'number', '3rd', 'tercer*', ''),
+  ('it', 'number', '2', '', 'due'), ('it', 'number', '3', '', 'tre'), ('it', 'number', '4', 'quattro', ''),
+  ('it', 'number', '5', 'cinque', ''), ('it', 'number', '6', '', 'sei'), ('it', 'number', '7', 'sette', ''),
+  ('it', 'number', '8', 'otto', ''), ('it', 'number', '9', '', 'nove'), ('it', 'number', '10', 'dieci', ''),
+  ('it', 'number', '20', 'venti', ''), ('it', 'number', '30', 'trenta', ''), ('it', 'number', '100', 'cento', ''),
+  ('it', 'number', '1000', 'mille mila', ''), ('it', 'number', '1st', 'primo', ''),
+  ('it', 'number', '2nd', 'secondo seconda', ''), ('it', 'number', '3rd', 'terzo terza', ''),
+  ('pt', 'number', '2', 'dois duas', ''), ('pt', 'number', '3', 'três', ''), ('pt', 'number', '4', 'quatro', ''),
+  ('pt', 'number', '5', 'cinco', ''), ('pt', 'number', '6', 'seis', ''), ('pt', 'number', '7', '', 'sete'),
+  ('pt', 'number', '8', 'oito', ''), ('pt', 'number', '9', '', 'nove'), ('pt', 'number', '10', 'dez', ''),
+  ('pt', 'number', '20', 'vinte', ''), ('pt', 'number', '30', 'trinta', ''), ('pt', 'number', '100', 'cem', ''),
+  ('pt', 'number', '1st', 'primeir*', ''), ('pt', 'number', '3rd', 'terceir*', ''),
+  ('nl', 'number', '1', 'één', ''), ('nl', 'number', '2', 'twee', ''), ('nl', 'number', '3', 'drie', ''),
+  ('nl', 'number', '4', '', 'vier'), ('nl', 'number', '5', 'vijf', ''), ('nl', 'number', '6', 'zes', ''),
+  ('nl', 'number', '7', 'zeven', ''), ('nl', 'number', '8', '', 'acht'), ('nl', 'number', '9', 'negen', ''),
+  ('nl', 'number', '10', 'tien', ''), ('nl', 'number', '12', 'twaalf', ''), ('nl', 'number', '20', 'twintig', ''),
+  ('nl', 'number', '30', 'dertig', ''), ('nl', 'number', '100', 'honderd', ''), ('nl', 'number', '1000', 'duizend', ''),
+  ('nl', 'number', '1st', '', 'eerste'), ('nl', 'number', '2nd', 'tweede', ''), ('nl', 'number', '3rd', 'derde', ''),
+  ('pl', 'number', '1', 'jeden jedna jedno', ''), ('pl', 'number', '2', 'dwa dwie dwóch', ''),
+  ('pl', 'number', '3', 'trzy trzech', ''), ('pl', 'number', '4', 'cztery czterech', ''),
+  ('pl', 'number', '5', 'pięć pięciu', ''), ('pl', 'number', '6', 'sześć sześciu', ''),
+  ('pl', 'number', '7', 'siedem siedmiu', ''), ('pl', 'number', '8', 'osiem ośmiu', ''), ('pl', 'number', '9', 'dziewięć', ''),
+  ('pl', 'number', '10', 'dziesięć dziesięciu', ''), ('pl', 'number', '20', 'dwadzieścia', ''),
+  ('pl', 'number', '30', 'trzydzieści', ''), ('pl', 'number', '100', 'sto', ''),
+  ('pl', 'number', '1000', 'tysiąc tysięcy tysiące', ''), ('pl', 'number', '1st', 'pierwsz*', ''),
+  ('pl', 'number', '3rd', 'trzeci*', ''),
+  ('cs', 'number', '1', 'jeden jedna jedno', ''), ('cs', 'number', '2', 'dva dvě dvou', ''), ('cs', 'number', '3', 'tři tří', ''),
+  ('cs', 'number', '4', 'čtyři čtyř', ''), ('cs', 'number', '5', 'pět pěti', ''), ('cs', 'number', '6', 'šest šesti', ''),
+  ('cs', 'number', '7', 'sedm sedmi', ''), ('cs', 'number', '8', 'osm osmi', ''), ('cs', 'number', '9', 'devět devíti', ''),
+  ('cs', 'number', '10', 'deset deseti', ''), ('cs', 'number', '20', 'dvacet', ''), ('cs', 'number', '30', 'třicet', ''),
+  ('cs', 'number', '100', 'sto', ''), ('cs', 'number', '1000', 'tisíc tisíce', ''), ('cs', 'number', '1st', 'první', ''),
+  ('cs', 'number', '2nd', 'druh*', ''), ('cs', 'number', '3rd', 'třetí', ''),
+  ('ru', 'number', '1', 'один одна одно одной одного', ''), ('ru', 'number', '2', 'два две двух двумя', ''),
+  ('ru', 'number', '3', 'три трех трёх', ''), ('ru', 'number', '4', 'четыре четырех четырёх', ''),
+  ('ru', 'number', '5', 'пять пяти', ''), ('ru', 'number', '6', 'шесть шести', ''), ('ru', 'number', '7', 'семь семи', ''),
+  ('ru', 'number', '8', 'восемь восьми', ''), ('ru', 'number', '9', 'девять девяти', ''),
+  ('ru', 'number', '10', 'десять десяти', ''), ('ru', 'number', '20', 'двадцать', ''), ('ru', 'number', '30', 'тридцать', ''),
+  ('ru', 'number', '100', 'сто', ''), ('ru', 'number', '1000', 'тысяч*', ''), ('ru', 'number', '1000000', 'миллион*', ''),
+  ('ru', 'number', '1st', 'перв*', ''), ('ru', 'number', '2nd', 'второй вторая второе второго второму', ''),
+  ('ru', 'number', '3rd', 'трети* треть*', ''),
+  ('uk', 'number', '1', 'одна одне одного', ''), ('uk', 'number', '2', 'дві двох', 'два'), ('uk', 'number', '3', 'трьох', 'три'),
+  ('uk', 'number', '4', 'чотири чотирьох', ''), ('uk', 'number', '5', 'пятьох пять пятн*', ''),
+  ('uk', 'number', '6', 'шість шести', ''), ('uk', 'number', '7', 'сім семи', ''), ('uk', 'number', '8', 'вісім восьми', ''),
+  ('uk', 'number', '9', 'девять', ''), ('uk', 'number', '10', 'десять', ''), ('uk', 'number', '20', 'двадцять', ''),
+  ('uk', 'number', '100', 'сто', ''), ('uk', 'number', '1000', 'тисяч*', ''),
+  ('tr', 'number', '2', 'iki', ''), ('tr', 'number', '3', 'üç', ''), ('tr', 'number', '4', 'dört', ''),
+  ('tr', 'number', '5', 'beş', ''), ('tr', 'number', '6', 'altı', ''), ('tr', 'number', '7', 'yedi', ''),
+  ('tr', 'number', '8', 'sekiz', ''), ('tr', 'number', '9', 'dokuz', ''), ('tr', 'number', '10', '', 'on'),
+  ('tr', 'number', '20', 'yirmi', ''), ('tr', 'number', '30', 'otuz', ''), ('tr', 'number', '100', 'yüz', ''),
+  ('tr', 'number', '1000', '', 'bin'), ('tr', 'number', '1st', 'birinci ilk', ''), ('tr', 'number', '2nd', 'ikinci', ''),
+  ('tr', 'number', '3rd', 'üçüncü', ''),
+  ('ar', 'number', '1', 'واحد واحدة', ''), ('ar', 'number', '2', 'اثنان اثنين اثنتان اثنتين', ''),
+  ('ar', 'number', '3', 'ثلاث ثلاثة', ''), ('ar', 'number', '4', 'أربع أربعة', ''), ('ar', 'number', '5', 'خمس خمسة', ''),
+  ('ar', 'number', '6', 'ست ستة', ''), ('ar', 'number', '7', 'سبع سبعة', ''), ('ar', 'number', '8', 'ثماني ثمانية ثمان', ''),
+  ('ar', 'number', '9', 'تسع تسعة', ''), ('ar', 'number', '10', 'عشر عشرة', ''), ('ar', 'number', '20', 'عشرون عشرين', ''),
+  ('ar', 'number', '30', 'ثلاثون ثلاثين', ''), ('ar', 'number', '100', 'مئة مائة', ''), ('ar', 'number', '1000', 'ألف آلاف', ''),
+  ('ar', 'number', '1st', 'الأول الأولى', ''), ('ar', 'number', '2nd', 'الثاني الثانية', ''),
+  ('he', 'number', '1', 'אחד אחת', ''), ('he', 'number', '2', 'שניים שתיים שני שתי', ''), ('he', 'number', '3', 'שלוש שלושה', ''),
+  ('he', 'number', '4', 'ארבע ארבעה', ''), ('he', 'number', '5', 'חמש חמישה', ''), ('he', 'number', '6', 'שש שישה', ''),
+  ('he', 'number', '7', 'שבע שבעה', ''), ('he', 'number', '8', 'שמונה', ''), ('he', 'number', '9', 'תשע תשעה', ''),
+  ('he', 'number', '10', 'עשר עשרה', ''), ('he', 'number', '100', 'מאה', ''), ('he', 'number', '1000', 'אלף אלפים', ''),
+  ('he', 'number', '1st', 'ראשון ראשונה הראשון הראשונה', ''),
+  ('fa', 'number', '1', '', 'یک'), ('fa', 'number', '2', 'دو', ''), ('fa', 'number', '3', 'سه', ''),
+  ('fa', 'number', '4', 'چهار', ''), ('fa', 'number', '5', 'پنج', ''), ('fa', 'number', '6', 'شش', ''),
+  ('fa', 'number', '7', 'هفت', ''), ('fa', 'number', '8', 'هشت', ''), ('fa', 'number', '10', 'ده', ''),
+  ('fa', 'number', '100', 'صد', ''), ('fa', 'number', '1000', 'هزار', ''), ('fa', 'number', '1st', 'اول نخست', ''),
+  ('fa', 'number', '2nd', 'دوم', ''),
+  ('hi', 'number', '1', '', 'एक'), ('hi', 'number', '2', 'दो', ''), ('hi', 'number', '3', 'तीन', ''),
+  ('hi', 'number', '4', 'चार', ''), ('hi', 'number', '5', 'पाँच पांच', ''), ('hi', 'number', '6', 'छह छः', ''),
+  ('hi', 'number', '7', 'सात', ''), ('hi', 'number', '8', 'आठ', ''), ('hi', 'number', '9', 'नौ', ''),
+  ('hi', 'number', '10', 'दस', ''), ('hi', 'number', '20', 'बीस', ''), ('hi', 'number', '100', 'सौ', ''),
+  ('hi', 'number', '1000', 'हज़ार हजार', ''), ('hi', 'number', '1st', 'पहला पहली पहले', ''),
+  ('hi', 'number', '2nd', 'दूसरा दूसरी दूसरे', ''),
+  ('zh', 'number', '1', '一 壱 壹', ''), ('zh', 'number', '2', '二 两 兩 弐', ''), ('zh', 'number', '3', '三', ''),
+  ('zh', 'number', '4', '四', ''), ('zh', 'number', '5', '五', ''), ('zh', 'number', '6', '六', ''), ('zh', 'number', '7', '七', ''),
+  ('zh', 'number', '8', '八', ''), ('zh', 'number', '9', '九', ''), ('zh', 'number', '10', '十', ''),
+  ('zh', 'number', '100', '百', ''), ('zh', 'number', '1000', '千', ''), ('zh', 'number', '10000', '万 萬', ''),
+  ('zh', 'number', '100000000', '亿 億', ''), ('zh', 'number', '1/2', '半', ''),
+  ('ko', 'number', '1', '하나', ''), ('ko', 'number', '2', '둘 두개', ''), ('ko', 'number', '3', '셋 세개', ''),
+  ('ko', 'number', '4', '넷 네개', ''), ('ko', 'number', '5', '다섯', ''), ('ko', 'number', '6', '여섯', ''),
+  ('ko', 'number', '7', '일곱', ''), ('ko', 'number', '8', '여덟', ''), ('ko', 'number', '9', '아홉', ''),
+  ('ko', 'number', '10', '열개', ''), ('ko', 'number', '1st', '첫번째 첫째', ''), ('ko', 'number', '2nd', '두번째 둘째', ''),
+  ('sv', 'number', '2', 'två', ''), ('sv', 'number', '3', '', 'tre'), ('sv', 'number', '4', 'fyra', ''),
+  ('sv', 'number', '5', '', 'fem'), ('sv', 'number', '6', '', 'sex'), ('sv', 'number', '7', 'sju', ''),
+  ('sv', 'number', '8', 'åtta', ''), ('sv', 'number', '9', 'nio', ''), ('sv', 'number', '10', 'tio', ''),
+  ('sv', 'number', '20', 'tjugo', ''), ('sv', 'number', '30', 'trettio', ''), ('sv', 'number', '100', 'hundra', ''),
+  ('sv', 'number', '1000', 'tusen', ''), ('sv', 'number', '1st', 'första', ''), ('sv', 'number', '2nd', 'andra', ''),
+  ('sv', 'number', '3rd', 'tredje', ''),
+  ('da', 'number', '2', '', 'to'), ('da', 'number', '3', '', 'tre'), ('da', 'number', '4', '', 'fire'),
+  ('da', 'number', '5', '', 'fem'), ('da', 'number', '6', 'seks', ''), ('da', 'number', '7', 'syv', ''),
+  ('da', 'number', '8', 'otte', ''), ('da', 'number', '9', '', 'ni'), ('da', 'number', '10', '', 'ti'),
+  ('da', 'number', '20', 'tyve', ''), ('da', 'number', '30', 'tredive', ''), ('da', 'number', '100', 'hundrede', ''),
+  ('da', 'number', '1000', 'tusind', ''), ('da', 'number', '1st', 'første', ''), ('da', 'number', '2nd', '', 'anden'),
+  ('da', 'number', '3rd', 'tredje', ''),
+  ('no', 'number', '2', '', 'to'), ('no', 'number', '3', '', 'tre'), ('no', 'number', '4', '', 'fire'),
+  ('no', 'number', '5', '', 'fem'), ('no', 'number', '6', 'seks', ''), ('no', 'number', '7', 'syv sju', ''),
+  ('no', 'number', '8', 'åtte', ''), ('no', 'number', '9', '', 'ni'), ('no', 'number', '10', '', 'ti'),
+  ('no', 'number', '20', 'tjue', ''),
+  ('fi', 'number', '1', 'yksi yhden', ''), ('fi', 'number', '2', 'kaksi kahden', ''), ('fi', 'number', '3', 'kolme kolmen', ''),
+  ('fi', 'number', '4', 'neljä neljän', ''), ('fi', 'number', '5', 'viisi viiden', ''), ('fi', 'number', '6', '', 'kuusi kuuden'),
+  ('fi', 'number', '7', 'seitsemän', ''), ('fi', 'number', '8', 'kahdeksan', ''), ('fi', 'number', '9', 'yhdeksän', ''),
+  ('fi', 'number', '10', 'kymmenen', ''), ('fi', 'number', '100', 'sata', ''), ('fi', 'number', '1000', 'tuhat tuhatta', ''),
+  ('fi', 'number', '1st', 'ensimmäi*', ''), ('fi', 'number', '2nd', 'toinen toisen', ''),
+  ('hu', 'number', '2', 'kettő két', ''), ('hu', 'number', '3', 'három', ''), ('hu', 'number', '4', 'négy', ''),
+  ('hu', 'number', '5', 'öt', ''), ('hu', 'number', '6', '', 'hat'), ('hu', 'number', '7', 'hét', ''),
+  ('hu', 'number', '10', 'tíz', ''),
+  ('ro', 'number', '2', 'doi două', ''), ('ro', 'number', '3', 'trei', ''), ('ro', 'number', '4', 'patru', ''),
+  ('ro', 'number', '5', 'cinci', ''), ('ro', 'number', '6', 'șase', ''), ('ro', 'number', '7', 'șapte', ''),
+  ('ro', 'number', '10', 'zece', ''),
+  ('el', 'number', '2', 'δύο', ''), ('el', 'number', '3', 'τρία τρεις', ''), ('el', 'number', '4', 'τέσσερα τέσσερις', ''),
+  ('el', 'number', '5', 'πέντε', ''), ('el', 'number', '6', 'έξι', ''),
+  ('id', 'number', '2', 'dua', ''), ('id', 'number', '3', 'tiga', ''), ('id', 'number', '4', 'empat', ''),
+  ('id', 'number', '5', 'lima', ''), ('id', 'number', '6', 'enam', ''),
+  ('vi', 'number', '2', 'hai', ''), ('vi', 'number', '5', 'năm', ''), ('vi', 'number', '6', 'sáu', ''),
+  -- Weekdays.
+  ('mul', 'date', 'monday',
+    'monday mondays montag montags lundi lunes lunedì maandag poniedział* ponděl* понедельник* понеділ*
+    pazartesi måndag* mandag* maanantai* hétfő* luni δευτέρα الاثنين الإثنين دوشنبه सोमवार senin 周一 星期一 月曜 월요',
+    ''),
+  ('mul', 'date', 'tuesday',
+    'tuesday tuesdays dienstag dienstags mardi martes martedì dinsdag wtorek wtorku wtorki úter* вторник* вівтор* tisdag*
+    tirsdag* tiistai* kedd* marți τρίτη الثلاثاء سهشنبه मंगलवार selasa 火曜 화요',
+    'terça salı'),
+  ('mul', 'date', 'wednesday',
+    'wednesday wednesdays mittwoch mittwochs mercredi miércoles mercoledì quarta woensdag środ* středa středu сред* серед*
+    çarşamba onsdag* keskiviikko* szerda τετάρτη الأربعاء چهارشنبه बुधवार rabu 水曜 수요',
+    ''),
+  ('mul', 'date', 'thursday',
+    'thursday thursdays donnerstag donnerstags jeudi jueves giovedì quinta donderdag czwart* čtvrt* четверг* четвер*
+    perşembe torsdag* torstai* csütörtök joi πέμπτη الخميس پنجشنبه गुरुवार बृहस्पतिवार kamis 木曜 목요',
+    ''),
+  ('mul', 'date', 'friday',
+    'friday fridays freitag freitags vendredi viernes venerdì sexta vrijdag piąt* pátek pátku пятниц* пятниц* fredag*
+    perjantai* péntek vineri παρασκευή الجمعة جمعه शुक्रवार jumat 金曜 금요',
+    'cuma'),
+  ('mul', 'date', 'saturday',
+    'saturday saturdays samstag samstags sonnabend samedi sábado sabato zaterdag sobot* суббот* субот* cumartesi lördag*
+    lørdag* lauantai* szombat sâmbătă σάββατο السبت شنبه शनिवार sabtu 土曜 토요',
+    ''),
+  ('mul', 'date', 'sunday',
+    'sunday sundays sonntag sonntags dimanche domingo domenica zondag niedziel* neděl* воскресень* неділ* pazar
+    söndag* søndag* sunnuntai* vasárnap duminică κυριακή الأحد یکشنبه रविवार minggu 日曜 일요',
+    ''),
+  ('he', 'date', 'tuesday', 'שלישי', ''), ('he', 'date', 'wednesday', 'רביעי', ''), ('he', 'date', 'thursday', 'חמישי', ''),
+  ('he', 'date', 'friday', 'שישי', ''), ('he', 'date', 'saturday', 'שבת', ''),
+  ('pt', 'date', 'monday', 'segunda', ''),
+  ('mul', 'time', 'weekend', 'weekend weekends wochenende', ''),
+  ('en', 'time', 'workday', 'weekday weekdays workday workdays', ''),
+  -- Months. "may" and "march" are names where they are capitalised, which the comparison sees itself.
+  ('mul', 'date', 'january',
+    'january januar janvier enero gennaio janeiro januari styczeń stycznia leden lednu ledna январ* січ* ocak tammikuu*
+    januarie يناير ינואר ژانویه जनवरी',
+    ''),
+  ('mul', 'date', 'february',
+    'february februar février febrero febbraio fevereiro februari luty lutego únor* феврал* лют* şubat helmikuu* فبراير
+    פברואר فوریه फरवरी',
+    ''),
+  ('mul', 'date', 'march',
+    'märz marzo março maart marzec marca březen března březnu март* берез* maaliskuu* مارس מרץ मार्च',
+    'mars mart marts'),
+  ('mul', 'date', 'april',
+    'april avril abril aprile kwiecień kwietnia duben dubna апрел* квіт* nisan huhtikuu* أبريل ابريل אפריל آوریل अप्रैल',
+    ''),
+  ('mul', 'date', 'may', 'mayo maggio květen května toukokuu* травн* مايو מאי', 'mai maio mei maja maj май мая mayıs'),
+  ('mul', 'date', 'june',
+    'june juni juin junio giugno junho czerwiec czerwca červen června червн* haziran kesäkuu* يونيو יוני ژوئن',
+    'июн* июня'),
+  ('mul', 'date', 'july',
+    'july juli juillet julio luglio julho lipiec lipca červenec července липн* temmuz heinäkuu* июл* يوليو יולי ژوئیه',
+    ''),
+  ('mul', 'date', 'august',
+    'august août agosto augustus sierpień sierpnia srpen srpna август* серпн* ağustos elokuu* augusti أغسطس אוגוסט अगस्त',
+    ''),
+  ('mul', 'date', 'september',
+    'september septembre septiembre settembre setembro wrzesień września září сентябр* верес* eylül syyskuu* سبتمبر ספטמבר
+    सितंबर',
+    ''),
+  ('mul', 'date', 'october',
+    'october oktober octobre octubre ottobre outubro październik* říjen října октябр* жовт* ekim lokakuu* أكتوبر אוקטובר
+    अक्टूबर',
+    ''),
+  ('mul', 'date', 'november', 'november novembre noviembre novembro listopad* ноябр* kasım marraskuu* نوفمبر נובמבר नवंबर', ''),
+  ('mul', 'date', 'december',
+    'december dezember décembre diciembre dicembre dezembro grudzień grudnia prosinec prosince декабр* груд* aralık
+    joulukuu* ديسمبر דצמבר दिसंबर',
+    ''),
+  ('mul', 'time', 'spring', 'frühling frühjahr printemps primavera', ''),
+  ('mul', 'time', 'summer', 'summer sommer été verano estate verão zomer', ''),
+  ('mul', 'time', 'autumn', 'autumn herbst automne otoño autunno outono herfst', ''),
+  ('mul', 'time', 'winter', 'winter hiver invierno inverno', ''),
+  -- Times.
+  ('en', 'time', 'night', 'night nights nightly', ''), ('en', 'time', 'day', 'day days daily', ''),
+  ('en', 'time', 'hour', 'hour hours hourly', ''), ('en', 'time', 'week', 'week weeks weekly', ''),
+  ('en', 'time', 'fortnight', 'fortnight fortnightly biweekly', ''), ('en', 'time', 'month', 'month months monthly', ''),
+  ('en', 'time', 'year', 'year years yearly annual annually', ''), ('en', 'time', 'quarterly', 'quarterly quarters', ''),
+  ('en', 'time', 'minute', 'minute minutes', ''), ('en', 'time', 'today', 'today', ''),
+  ('en', 'time', 'tomorrow', 'tomorrow', ''), ('en', 'time', 'yesterday', 'yesterday', ''),
+  ('en', 'time', 'morning', 'morning mornings', ''), ('en', 'time', 'noon', 'noon midday', ''),
+  ('en', 'time', 'afternoon', 'afternoon afternoons', ''), ('en', 'time', 'evening', 'evening evenings', ''),
+  ('en', 'time', 'midnight', 'midnight', ''),
+  ('de', 'time', 'night', 'nacht nachts nächte nächtlich* nächten', ''),
+  ('de', 'time', 'day', 'tag tage tagen tages täglich*', ''), ('de', 'time', 'hour', 'stunde stunden stündlich*', ''),
+  ('de', 'time', 'week', 'woche wochen wöchentlich*', ''), ('de', 'time', 'month', 'monat monate monaten monats monatlich*', ''),
+  ('de', 'time', 'year', 'jahr jahre jahren jahres jährlich*', ''), ('de', 'time', 'minute', 'minuten', ''),
+  ('de', 'time', 'today', 'heute', ''), ('de', 'time', 'tomorrow', '', 'morgen'), ('de', 'time', 'yesterday', 'gestern', ''),
+  ('de', 'time', 'morning', 'morgens vormittag* frühmorgens', ''), ('de', 'time', 'noon', 'mittag mittags', ''),
+  ('de', 'time', 'evening', 'abend abends', ''), ('de', 'time', 'midnight', 'mitternacht', ''),
+  ('fr', 'time', 'night', 'nuit nuits', ''), ('fr', 'time', 'day', 'jour jours quotidien*', ''),
+  ('fr', 'time', 'hour', 'heure heures', ''), ('fr', 'time', 'week', 'semaine semaines hebdomadaire*', ''),
+  ('fr', 'time', 'month', 'mois mensuel*', ''), ('fr', 'time', 'year', 'année années annuel*', 'an ans'),
+  ('fr', 'time', 'today', 'hui', ''), ('fr', 'time', 'tomorrow', 'demain', ''), ('fr', 'time', 'yesterday', 'hier', ''),
+  ('fr', 'time', 'morning', 'matin', ''), ('fr', 'time', 'evening', 'soir', ''),
+  ('es', 'time', 'night', 'noche noches', ''), ('es', 'time', 'day', 'día días diario* diari*', ''),
+  ('es', 'time', 'hour', 'hora horas', ''), ('es', 'time', 'week', 'semana semanas semanal*', ''),
+  ('es', 'time', 'month', 'mes meses mensual*', ''), ('es', 'time', 'year', 'año años anual*', ''),
+  ('es', 'time', 'today', 'hoy', ''), ('es', 'time', 'tomorrow', 'mañana', ''), ('es', 'time', 'yesterday', 'ayer', ''),
+  ('es', 'time', 'minute', 'minutos minuto', ''),
+  ('it', 'time', 'night', 'notte notti', ''), ('it', 'time', 'day', 'giorno giorni giornalier*', ''),
+  ('it', 'time', 'hour', 'ore', 'ora'), ('it', 'time', 'week', 'settimana settimane settimanal*', ''),
+  ('it', 'time', 'month', 'mese mesi mensil*', ''), ('it', 'time', 'today', 'oggi', ''), ('it', 'time', 'tomorrow', 'domani', ''),
+  ('it', 'time', 'yesterday', 'ieri', ''), ('it', 'time', 'minute', 'minuti', ''),
+  ('pt', 'time', 'night', 'noite noites', ''), ('pt', 'time', 'day', 'diário* diári*', 'dia dias'),
+  ('pt', 'time', 'month', 'mês meses', ''), ('pt', 'time', 'today', 'hoje', ''), ('pt', 'time', 'tomorrow', 'amanhã', ''),
+  ('pt', 'time', 'yesterday', 'ontem', ''),
+  ('nl', 'time', 'night', 'nachten', 'nacht'), ('nl', 'time', 'day', 'dagen dagelijks*', 'dag'),
+  ('nl', 'time', 'hour', 'uur uren', ''), ('nl', 'time', 'week', 'weken wekelijks*', ''),
+  ('nl', 'time', 'month', 'maand maanden maandelijks*', ''), ('nl', 'time', 'today', 'vandaag', ''),
+  ('nl', 'time', 'yesterday', 'gisteren', ''), ('nl', 'time', 'minute', 'minuut minuten', ''),
+  ('pl', 'time', 'night', 'nocy nocą', 'noc'), ('pl', 'time', 'day', 'dzień dni dziennie codzien*', ''),
+  ('pl', 'time', 'hour', 'godzin*', ''), ('pl', 'time', 'week', 'tydzień tygodni* cotygodniow*', ''),
+  ('pl', 'time', 'month', 'miesiąc* miesię*', ''), ('pl', 'time', 'today', 'dziś dzisiaj', ''),
+  ('pl', 'time', 'tomorrow', 'jutro', ''), ('pl', 'time', 'yesterday', 'wczoraj', ''),
+  ('pl', 'time', 'minute', 'minut minuty', ''),
+  ('cs', 'time', 'night', 'noci', 'noc'), ('cs', 'time', 'day', 'denně dny dní', 'den'), ('cs', 'time', 'hour', 'hodin*', ''),
+  ('cs', 'time', 'week', 'týden* týdn*', ''), ('cs', 'time', 'month', 'měsíc*', ''), ('cs', 'time', 'today', 'dnes', ''),
+  ('cs', 'time', 'tomorrow', 'zítra', ''), ('cs', 'time', 'yesterday', 'včera', ''), ('cs', 'time', 'minute', 'minut', ''),
+  ('ru', 'time', 'night', 'ночь ночью ночи', ''), ('ru', 'time', 'day', 'день дня дней ежедневн*', ''),
+  ('ru', 'time', 'hour', 'час часа часов ежечасн*', ''), ('ru', 'time', 'week', 'недел* еженедельн*', ''),
+  ('ru', 'time', 'month', 'месяц* ежемесячн*', ''), ('ru', 'time', 'today', 'сегодня', ''),
+  ('ru', 'time', 'tomorrow', 'завтра', ''), ('ru', 'time', 'yesterday', 'вчера', ''), ('ru', 'time', 'minute', 'минут*', ''),
+  ('ru', 'time', 'morning', 'утром утра', ''), ('ru', 'time', 'evening', 'вечером вечера', ''),
+  ('uk', 'time', 'night', 'ніч вночі ночі', ''), ('uk', 'time', 'day', 'днів щодня', ''), ('uk', 'time', 'hour', 'годин*', ''),
+  ('uk', 'time', 'week', 'тиж* щотижн*', ''), ('uk', 'time', 'month', 'місяц* щомісяч*', ''),
+  ('uk', 'time', 'today', 'сьогодні', ''), ('uk', 'time', 'yesterday', 'вчора', ''), ('uk', 'time', 'minute', 'хвилин*', ''),
+  ('tr', 'time', 'night', 'gece geceleri', ''), ('tr', 'time', 'hour', 'saat saatlik', ''),
+  ('tr', 'time', 'week', 'hafta haftalık', ''), ('tr', 'time', 'today', 'bugün', ''), ('tr', 'time', 'tomorrow', 'yarın', ''),
+  ('tr', 'time', 'yesterday', 'dün', ''), ('tr', 'time', 'minute', 'dakika', ''), ('tr', 'time', 'second', 'saniye', ''),
+  ('ar', 'time', 'hour', 'ساعة ساعات', ''), ('ar', 'time', 'minute', 'دقيقة دقائق', ''),
+  ('ar', 'time', 'second', 'ثانية ثوان ثواني', ''), ('ar', 'time', 'week', 'أسبوع أسابيع', ''),
+  ('ar', 'time', 'month', 'شهر أشهر', ''), ('ar', 'time', 'today', 'اليوم', ''), ('ar', 'time', 'tomorrow', 'غدا', ''),
+  ('ar', 'time', 'yesterday', 'أمس', ''), ('ar', 'time', 'night', 'ليلا الليل', ''),
+  ('ar', 'time', 'morning', 'صباحا الصباح', ''), ('ar', 'time', 'evening', 'مساء المساء', ''),
+  ('he', 'time', 'hour', 'שעה שעות', ''), ('he', 'time', 'minute', 'דקה דקות', ''), ('he', 'time', 'second', 'שנייה שניות', ''),
+  ('he', 'time', 'week', 'שבוע שבועות', ''), ('he', 'time', 'month', 'חודש חודשים', ''), ('he', 'time', 'today', 'היום', ''),
+  ('he', 'time', 'tomorrow', 'מחר', ''), ('he', 'time', 'yesterday', 'אתמול', ''),
+  ('he', 'time', 'night', 'בלילה לילה הלילה', ''), ('he', 'time', 'morning', 'בבוקר', ''), ('he', 'time', 'evening', 'בערב', ''),
+  ('fa', 'time', 'hour', 'ساعت', ''), ('fa', 'time', 'minute', 'دقیقه', ''), ('fa', 'time', 'second', 'ثانیه', ''),
+  ('fa', 'time', 'week', 'هفته', ''), ('fa', 'time', 'month', 'ماه', ''), ('fa', 'time', 'today', 'امروز', ''),
+  ('fa', 'time', 'tomorrow', 'فردا', ''), ('fa', 'time', 'yesterday', 'دیروز', ''), ('fa', 'time', 'night', 'شبها شب', ''),
+  ('hi', 'time', 'hour', 'घंटा घंटे', ''), ('hi', 'time', 'minute', 'मिनट', ''), ('hi', 'time', 'second', 'सेकंड', ''),
+  ('hi', 'time', 'week', 'सप्ताह हफ्ता हफ्ते', ''), ('hi', 'time', 'month', 'महीना महीने', ''), ('hi', 'time', 'today', 'आज', ''),
+  ('hi', 'time', 'night', 'रात', ''), ('hi', 'time', 'day', 'दिन', ''), ('hi', 'time', 'morning', 'सुबह', ''),
+  ('hi', 'time', 'evening', 'शाम', ''),
+  ('zh', 'time', 'second', '秒 초', ''), ('zh', 'time', 'minute', '分', ''), ('zh', 'time', 'hour', '时 時 시', ''),
+  ('zh', 'time', 'day', '日 天', ''), ('zh', 'time', 'week', '周 週 星期 주일', ''), ('zh', 'time', 'month', '月 월', ''),
+  ('zh', 'time', 'year', '年 년', ''), ('zh', 'time', 'today', '今天 今日 오늘', ''), ('zh', 'time', 'tomorrow', '明天 明日 내일', ''),
+  ('zh', 'time', 'yesterday', '昨天 昨日 어제', ''), ('zh', 'time', 'morning', '早 朝 아침', ''), ('zh', 'time', 'noon', '午', ''),
+  ('zh', 'time', 'night', '夜 晚 밤에', ''), ('zh', 'time', 'evening', '夕 저녁', ''),
+  ('sv', 'time', 'night', 'natten nätter', 'natt'), ('sv', 'time', 'day', 'dagar dagligen', 'dag'),
+  ('sv', 'time', 'hour', 'timme timmar', ''), ('sv', 'time', 'week', 'vecka veckor', ''),
+  ('sv', 'time', 'minute', 'minut minuter', ''), ('sv', 'time', 'second', 'sekund sekunder', ''),
+  ('sv', 'time', 'today', 'idag', ''), ('sv', 'time', 'tomorrow', 'imorgon', ''), ('sv', 'time', 'yesterday', 'igår', ''),
+  ('da', 'time', 'night', 'nat natten', ''), ('da', 'time', 'day', 'dage dagligt', 'dag'), ('da', 'time', 'hour', 'timer', ''),
+  ('da', 'time', 'week', 'uge uger', ''), ('da', 'time', 'minute', 'minutter', ''), ('da', 'time', 'second', 'sekunder', ''),
+  ('fi', 'time', 'night', 'yö yöllä', ''), ('fi', 'time', 'day', 'päivä* päivittäin', ''),
+  ('fi', 'time', 'hour', 'tunti tuntia', ''), ('fi', 'time', 'week', 'viikko viikkoa', ''),
+  ('fi', 'time', 'minute', 'minuutti* minuuttia', ''), ('fi', 'time', 'second', 'sekunti* sekuntia', ''),
+  ('fi', 'time', 'today', 'tänään', ''), ('fi', 'time', 'tomorrow', 'huomenna', ''), ('fi', 'time', 'yesterday', 'eilen', ''),
+  -- Units, with their symbols. Symbols whose case tells are compared as they are written, too.
+  ('mul', 'time', 'second',
+    'seconds sec secs secondes sekunde sekunden segundos secondi seconden sekund sekundy секунд*',
+    'second s'),
+  ('mul', 'time', 'millisecond', 'ms millisecond milliseconds millisekunden', ''),
+  ('mul', 'time', 'microsecond', 'µs μs microseconds', ''), ('mul', 'time', 'nanosecond', 'ns nanoseconds', ''),
+  ('mul', 'unit', 'byte', 'byte bytes octets', ''), ('mul', 'unit', 'bit', 'bits', 'bit'),
+  ('mul', 'unit', 'kB', 'kb kilobyte kilobytes', ''), ('mul', 'unit', 'MB', 'mb megabyte megabytes', ''),
+  ('mul', 'unit', 'GB', 'gb gigabyte gigabytes', ''), ('mul', 'unit', 'TB', 'tb terabyte terabytes', ''),
+  ('mul', 'unit', 'PB', 'pb petabyte petabytes', ''), ('mul', 'unit', 'KiB', 'kib', ''), ('mul', 'unit', 'MiB', 'mib', ''),
+  ('mul', 'unit', 'GiB', 'gib', ''), ('mul', 'unit', 'TiB', 'tib', ''), ('mul', 'unit', 'Mbit', 'mbit mbps', ''),
+  ('mul', 'unit', 'Gbit', 'gbit gbps', ''), ('mul', 'unit', 'kbit', 'kbit kbps', ''),
+  ('mul', 'unit', 'percent', '% percent prozent pourcent procent процент* パーセ', ''), ('mul', 'unit', 'permille', '‰', ''),
+  ('mul', 'unit', 'degree', '° degree degrees', ''), ('mul', 'unit', 'celsius', 'celsius °c ℃', ''),
+  ('mul', 'unit', 'fahrenheit', 'fahrenheit °f', ''),
+  ('mul', 'unit', 'meter', 'meter meters metre metres metern mètres metros', ''),
+  ('mul', 'unit', 'km', 'km kilometer kilometers kilometres', ''), ('mul', 'unit', 'cm', 'cm', ''),
+  ('mul', 'unit', 'mm', 'mm', ''), ('mul', 'unit', 'mile', 'mile miles', ''), ('mul', 'unit', 'foot', 'feet', ''),
+  ('mul', 'unit', 'inch', 'inch inches', ''), ('mul', 'unit', 'kg', 'kg kilogram kilograms', ''),
+  ('mul', 'unit', 'gram', 'gram grams gramm', ''), ('mul', 'unit', 'mg', 'mg', ''), ('mul', 'unit', 'ton', 'tonne tonnes', ''),
+  ('mul', 'unit', 'pound', 'lb lbs', ''), ('mul', 'unit', 'liter', 'liter liters litre litres', ''),
+  ('mul', 'unit', 'ml', 'ml', ''), ('mul', 'unit', 'hz', 'hz', ''), ('mul', 'unit', 'khz', 'khz', ''),
+  ('mul', 'unit', 'mhz', 'mhz', ''), ('mul', 'unit', 'ghz', 'ghz', ''), ('mul', 'unit', 'watt', 'watt watts', ''),
+  ('mul', 'unit', 'kw', 'kw kilowatt*', ''), ('mul', 'unit', 'kwh', 'kwh', ''), ('mul', 'unit', 'mwh', 'mwh', ''),
+  ('mul', 'unit', 'volt', 'volt volts', ''), ('mul', 'unit', 'ampere', 'ampere amperes', ''), ('mul', 'unit', 'mah', 'mah', ''),
+  ('mul', 'unit', 'px', 'px pixel pixels', ''), ('mul', 'unit', 'rem', 'rem', ''), ('mul', 'unit', 'core', 'vcpu vcpus', ''),
+  ('mul', 'unit', 'rpm', 'rpm', ''), ('mul', 'unit', 'qps', 'qps rps', ''), ('mul', 'unit', 'dollar', '$ usd dollar dollars', ''),
+  ('mul', 'unit', 'euro', '€ eur euro euros', ''), ('mul', 'unit', 'gbp', '£ gbp', ''),
+  ('mul', 'unit', 'yen', '¥ jpy yen 円 元', ''), ('mul', 'unit', 'won', '원', ''), ('mul', 'unit', 'rupee', '₹ inr rupees', ''),
+  ('mul', 'unit', 'franc', 'chf', ''), ('mul', 'unit', 'cent', 'cents', ''), ('mul', 'unit', 'rouble', 'рубл*', ''),
+  -- Words of which one replaces the other.
+  ('en', 'instead', 'on/1', 'enabled enable enables enabling activated activate on', ''),
+  ('en', 'instead', 'on/2', 'disabled disable disables disabling deactivated deactivate off', ''),
+  ('en', 'instead', 'time/1', 'before until', ''), ('en', 'instead', 'time/2', 'after', ''),
+  ('en', 'instead', 'time/3', 'during while', ''),
+  ('en', 'instead', 'allow/1',
+    'allow allows allowed allowing permit permits permitted accept accepts accepted grant grants granted allowlist
+    whitelist',
+    ''),
+  ('en', 'instead', 'allow/2',
+    'deny denies denied denying forbid forbids forbidden reject rejects rejected block blocks blocked blocking refuse
+    refused revoke revokes revoked denylist blacklist',
+    ''),
+  ('en', 'instead', 'often/1', 'always', ''), ('en', 'instead', 'often/2', 'never', ''),
+  ('en', 'instead', 'often/3', 'sometimes occasionally', ''), ('en', 'instead', 'often/4', 'rarely seldom', ''),
+  ('en', 'instead', 'often/5', 'often frequently', ''),
+  ('en', 'instead', 'bound/1', 'min minimum minimal least lowest smallest fewest', ''),
+  ('en', 'instead', 'bound/2', 'max maximum maximal most highest largest biggest', ''),
+  ('en', 'instead', 'more/1',
+    'more higher greater larger bigger above over exceeds longer faster upper newer later increase increases increased
+    increasing raise raises raised grow grows grew up',
+    ''),
+  ('en', 'instead', 'more/2',
+    'less fewer lower smaller below under shorter slower older earlier decrease decreases decreased decreasing reduce
+    reduces reduced lowers lowered shrink shrinks down',
+    ''),
+  ('en', 'instead', 'true/1', 'true yes pass passes passed passing succeeds succeeded success valid right correct', ''),
+  ('en', 'instead', 'true/2', 'false no fail fails failed failing failure broken wrong', ''),
+  ('en', 'instead', 'open/1', 'open opens opened', ''), ('en', 'instead', 'open/2', 'close closes closed shut', ''),
+  ('en', 'instead', 'start/1', 'start starts started starting begin begins began', ''),
+  ('en', 'instead', 'start/2', 'stop stops stopped stopping end ends ended finish finishes finished', ''),
+  ('en', 'instead', 'add/1', 'add adds added insert inserts inserted create creates created install installs installed', ''),
+  ('en', 'instead', 'add/2', 'remove removes removed delete deletes deleted drop drops dropped uninstall', ''),
+  ('en', 'instead', 'with/1', 'with', ''), ('en', 'instead', 'with/2', 'without', ''), ('en', 'instead', 'to/1', 'to into', ''),
+  ('en', 'instead', 'to/2', 'from out', ''), ('en', 'instead', 'all/1', 'all every each', ''),
+  ('en', 'instead', 'all/2', 'none no', ''), ('en', 'instead', 'all/3', 'some', ''),
+  ('en', 'instead', 'write/1',
+    'write writes writing written push pushes send sends upload uploads encode encodes encrypt encrypts',
+    ''),
+  ('en', 'instead', 'write/2',
+    'read reads reading pull pulls receive receives download downloads decode decodes decrypt decrypts',
+    ''),
+  ('en', 'instead', 'public/1', 'public', ''), ('en', 'instead', 'public/2', 'private internal secret', ''),
+  ('en', 'instead', 'left/1', 'left', ''), ('en', 'instead', 'left/2', 'right', ''), ('en', 'instead', 'first/1', 'first', ''),
+  ('en', 'instead', 'first/2', 'last', ''), ('en', 'instead', 'env/1', 'production prod', ''),
+  ('en', 'instead', 'env/2', 'staging', ''), ('en', 'instead', 'env/3', 'development dev', ''),
+  ('en', 'instead', 'env/4', 'test testing', ''), ('en', 'instead', 'sync/1', 'sync synchronous synchronously', ''),
+  ('en', 'instead', 'sync/2', 'async asynchronous asynchronously', ''), ('en', 'instead', 'and/1', 'and both', ''),
+  ('en', 'instead', 'and/2', 'or either', ''), ('en', 'instead', 'must/1', 'must required mandatory', ''),
+  ('en', 'instead', 'must/2', 'optional optionally may', ''), ('en', 'instead', 'lock/1', 'lock locks locked', ''),
+  ('en', 'instead', 'lock/2', 'unlock unlocks unlocked', ''), ('en', 'instead', 'log/1', 'login', ''),
+  ('en', 'instead', 'log/2', 'logout', ''),
+  ('en', 'instead', 'best/1', 'best better good fast hot high strong full ascending asc horizontal horizontally parallel', ''),
+  ('en', 'instead', 'best/2', 'worst worse bad slow cold low weak empty descending desc vertical vertically serial', ''),
+  ('en', 'instead', 'color/1', 'red', ''), ('en', 'instead', 'color/2', 'green', ''), ('en', 'instead', 'color/3', 'blue', ''),
+  ('en', 'instead', 'color/4', 'yellow', ''), ('en', 'instead', 'color/5', 'black', ''),
+  ('en', 'instead', 'color/6', 'white', ''), ('en', 'instead', 'place/1', 'north northern', ''),
+  ('en', 'instead', 'place/2', 'south southern', ''), ('en', 'instead', 'place/3', 'east eastern', ''),
+  ('en', 'instead', 'place/4', 'west western', ''), ('en', 'instead', 'side/1', 'client', ''),
+  ('en', 'instead', 'side/2', 'server', ''), ('en', 'instead', 'io/1', 'input', ''), ('en', 'instead', 'io/2', 'output', ''),
+  ('mul', 'instead', 'zone/1', 'utc gmt', ''), ('mul', 'instead', 'zone/2', 'cet', ''), ('mul', 'instead', 'zone/3', 'cest', ''),
+  ('mul', 'instead', 'zone/4', 'est', ''), ('mul', 'instead', 'zone/5', 'edt', ''), ('mul', 'instead', 'zone/6', 'pst', ''),
+  ('mul', 'instead', 'zone/7', 'pdt', ''), ('mul', 'instead', 'zone/8', 'bst', ''), ('mul', 'instead', 'zone/9', 'ist', ''),
+  ('mul', 'instead', 'day/1', '', 'am'), ('mul', 'instead', 'day/2', 'pm', ''), ('mul', 'instead', 'than/1', '< <= ≤', ''),
+  ('mul', 'instead', 'than/2', '> >= ≥', ''), ('mul', 'instead', 'than/3', '= ==', ''), ('mul', 'instead', 'than/4', '!= ≠', ''),
+  ('mul', 'instead', 'mark/1', '✅ ✓ ✔ 👍', ''), ('mul', 'instead', 'mark/2', '❌ ✗ ✘ 👎 ⛔ 🚫', ''),
+  ('de', 'instead', 'on/1', 'aktiviert* aktiv eingeschaltet* freigegeben angeschaltet* an ein', ''),
+  ('de', 'instead', 'on/2', 'deaktiviert* inaktiv ausgeschaltet* gesperrt* abgeschaltet* aus', ''),
+  ('de', 'instead', 'time/1', 'vor vorher bevor bis', ''), ('de', 'instead', 'time/2', 'nach nachher nachdem', ''),
+  ('de', 'instead', 'time/3', 'während', ''),
+  ('de', 'instead', 'allow/1', 'erlaubt* erlauben zulassen zugelassen darf dürfen', ''),
+  ('de', 'instead', 'allow/2', 'verboten* verbieten untersagt* abgelehnt* ablehnen verweigert*', ''),
+  ('de', 'instead', 'often/1', 'immer stets', ''), ('de', 'instead', 'often/2', 'nie niemals', ''),
+  ('de', 'instead', 'often/3', 'manchmal', ''), ('de', 'instead', 'often/4', 'selten', ''),
+  ('de', 'instead', 'often/5', 'oft häufig', ''), ('de', 'instead', 'bound/1', 'mindestens minimal* minimum wenigstens', ''),
+  ('de', 'instead', 'bound/2', 'höchstens maximal* maximum', ''),
+  ('de', 'instead', 'more/1', 'mehr höher* größer* über länger* schneller* erhöht* steigt oben neuer* später', ''),
+  ('de', 'instead', 'more/2',
+    'weniger niedriger* kleiner* unter kürzer* langsamer* gesenkt* senkt sinkt unten älter* früher',
+    ''),
+  ('de', 'instead', 'true/1', 'ja wahr richtig gelingt', ''), ('de', 'instead', 'true/2', 'nein falsch scheitert', ''),
+  ('de', 'instead', 'open/1', 'offen öffnet geöffnet', ''), ('de', 'instead', 'open/2', 'geschlossen schließt zu', ''),
+  ('de', 'instead', 'start/1', 'startet beginnt gestartet', ''), ('de', 'instead', 'start/2', 'endet stoppt gestoppt', ''),
+  ('de', 'instead', 'with/1', 'mit', ''), ('de', 'instead', 'with/2', 'ohne', ''),
+  ('de', 'instead', 'all/1', 'alle jede jeder jedes', ''), ('de', 'instead', 'all/2', 'keine keiner kein', ''),
+  ('de', 'instead', 'left/1', 'links linke*', ''), ('de', 'instead', 'left/2', 'rechts rechte*', ''),
+  ('de', 'instead', 'public/1', 'öffentlich*', ''), ('de', 'instead', 'public/2', 'privat* intern* geheim*', ''),
+  ('de', 'instead', 'write/1', 'schreibt', ''), ('de', 'instead', 'write/2', 'liest', ''), ('de', 'instead', 'and/1', 'und', ''),
+  ('de', 'instead', 'and/2', 'oder', ''),
+  ('fr', 'instead', 'on/1', 'activé* allumé*', ''), ('fr', 'instead', 'on/2', 'désactivé* éteint*', ''),
+  ('fr', 'instead', 'time/1', 'avant', ''), ('fr', 'instead', 'time/2', 'après', ''), ('fr', 'instead', 'time/3', 'pendant', ''),
+  ('fr', 'instead', 'allow/1', 'autorisé* permis* accepté*', ''), ('fr', 'instead', 'allow/2', 'interdit* refusé*', ''),
+  ('fr', 'instead', 'often/1', 'toujours', ''), ('fr', 'instead', 'often/2', 'jamais', ''),
+  ('fr', 'instead', 'bound/1', 'moins minimum', ''), ('fr', 'instead', 'bound/2', 'plus maximum', ''),
+  ('fr', 'instead', 'open/1', 'ouvert*', ''), ('fr', 'instead', 'open/2', 'fermé*', ''),
+  ('fr', 'instead', 'true/1', 'oui vrai', ''), ('fr', 'instead', 'true/2', 'non faux', ''),
+  ('fr', 'instead', 'with/1', 'avec', ''), ('fr', 'instead', 'with/2', 'sans', ''), ('fr', 'instead', 'left/1', 'gauche', ''),
+  ('fr', 'instead', 'left/2', 'droite', ''),
+  ('es', 'instead', 'on/1', 'activad* habilitad* encendid*', ''),
+  ('es', 'instead', 'on/2', 'desactivad* deshabilitad* inhabilitad* apagad*', ''), ('es', 'instead', 'time/1', 'antes', ''),
+  ('es', 'instead', 'time/2', 'después', ''), ('es', 'instead', 'time/3', 'durante', ''),
+  ('es', 'instead', 'allow/1', 'permitid* aceptad* permite', ''),
+  ('es', 'instead', 'allow/2', 'prohibid* denegad* rechazad* prohíbe', ''), ('es', 'instead', 'often/1', 'siempre', ''),
+  ('es', 'instead', 'often/2', 'nunca jamás', ''), ('es', 'instead', 'bound/1', 'mínimo menos menor', ''),
+  ('es', 'instead', 'bound/2', 'máximo más mayor', ''), ('es', 'instead', 'open/1', 'abiert*', ''),
+  ('es', 'instead', 'open/2', 'cerrad*', ''), ('es', 'instead', 'with/1', 'con', ''), ('es', 'instead', 'with/2', 'sin', ''),
+  ('es', 'instead', 'left/1', 'izquierda', ''), ('es', 'instead', 'left/2', 'derecha', ''),
+  ('it', 'instead', 'on/1', 'attivat* abilitat* acces*', ''), ('it', 'instead', 'on/2', 'disattivat* disabilitat* spent*', ''),
+  ('it', 'instead', 'time/1', 'prima', ''), ('it', 'instead', 'time/2', 'dopo', ''),
+  ('it', 'instead', 'allow/1', 'permess* consentit*', ''), ('it', 'instead', 'allow/2', 'vietat* negat*', ''),
+  ('it', 'instead', 'often/1', 'sempre', ''), ('it', 'instead', 'often/2', 'mai', ''),
+  ('it', 'instead', 'bound/1', 'minimo meno', ''), ('it', 'instead', 'bound/2', 'massimo più', ''),
+  ('it', 'instead', 'open/1', 'apert*', ''), ('it', 'instead', 'open/2', 'chius*', ''), ('it', 'instead', 'with/1', 'con', ''),
+  ('it', 'instead', 'with/2', 'senza', ''),
+  ('pt', 'instead', 'on/1', 'ativad* habilitad* ligad*', ''), ('pt', 'instead', 'on/2', 'desativad* desabilitad* desligad*', ''),
+  ('pt', 'instead', 'time/1', 'antes', ''), ('pt', 'instead', 'time/2', 'depois após', ''),
+  ('pt', 'instead', 'allow/1', 'permitid*', ''), ('pt', 'instead', 'allow/2', 'proibid* negad*', ''),
+  ('pt', 'instead', 'often/1', 'sempre', ''), ('pt', 'instead', 'often/2', 'nunca', ''),
+  ('pt', 'instead', 'bound/1', 'mínimo menos', ''), ('pt', 'instead', 'bound/2', 'máximo mais', ''),
+  ('pt', 'instead', 'open/1', 'abert*', ''), ('pt', 'instead', 'open/2', 'fechad*', ''), ('pt', 'instead', 'with/1', 'com', ''),
+  ('pt', 'instead', 'with/2', 'sem', ''),
+  ('nl', 'instead', 'on/1', 'ingeschakeld* actief aan', ''), ('nl', 'instead', 'on/2', 'uitgeschakeld* inactief uit', ''),
+  ('nl', 'instead', 'time/1', 'voor voordat', ''), ('nl', 'instead', 'time/2', 'na nadat', ''),
+  ('nl', 'instead', 'allow/1', 'toegestaan', ''), ('nl', 'instead', 'allow/2', 'verboden geweigerd', ''),
+  ('nl', 'instead', 'often/1', 'altijd', ''), ('nl', 'instead', 'often/2', 'nooit', ''),
+  ('nl', 'instead', 'bound/1', 'minimaal minstens', ''), ('nl', 'instead', 'bound/2', 'maximaal hoogstens', ''),
+  ('nl', 'instead', 'with/1', 'met', ''), ('nl', 'instead', 'with/2', 'zonder', ''), ('nl', 'instead', 'open/1', 'open', ''),
+  ('nl', 'instead', 'open/2', 'dicht gesloten', ''),
+  ('pl', 'instead', 'on/1', 'włączon* aktywn*', ''), ('pl', 'instead', 'on/2', 'wyłączon* nieaktywn*', ''),
+  ('pl', 'instead', 'time/1', 'przed', ''), ('pl', 'instead', 'time/2', 'po', ''), ('pl', 'instead', 'allow/1', 'dozwolon*', ''),
+  ('pl', 'instead', 'allow/2', 'zabronion*', ''), ('pl', 'instead', 'often/1', 'zawsze', ''),
+  ('pl', 'instead', 'often/2', 'nigdy', ''), ('pl', 'instead', 'bound/1', 'najmniej minim*', ''),
+  ('pl', 'instead', 'bound/2', 'najwyżej maks*', ''), ('pl', 'instead', 'open/1', 'otwart*', ''),
+  ('pl', 'instead', 'open/2', 'zamknięt*', ''),
+  ('cs', 'instead', 'on/1', 'zapnut* aktivní', ''), ('cs', 'instead', 'on/2', 'vypnut* neaktivní', ''),
+  ('cs', 'instead', 'time/1', 'před', ''), ('cs', 'instead', 'time/2', 'po', ''), ('cs', 'instead', 'allow/1', 'povolen*', ''),
+  ('cs', 'instead', 'allow/2', 'zakázán*', ''), ('cs', 'instead', 'often/1', 'vždy', ''),
+  ('cs', 'instead', 'often/2', 'nikdy', ''), ('cs', 'instead', 'bound/1', 'nejméně minim*', ''),
+  ('cs', 'instead', 'bound/2', 'nejvýše maxim*', ''), ('cs', 'instead', 'open/1', 'otevřen*', ''),
+  ('cs', 'instead', 'open/2', 'zavřen*', ''),
+  ('ru', 'instead', 'on/1', 'включ* активн*', ''), ('ru', 'instead', 'on/2', 'отключ* выключ* неактивн*', ''),
+  ('ru', 'instead', 'time/1', 'до перед', ''), ('ru', 'instead', 'time/2', 'после', ''),
+  ('ru', 'instead', 'time/3', 'вовремя', ''), ('ru', 'instead', 'allow/1', 'разреш* можно', ''),
+  ('ru', 'instead', 'allow/2', 'запрещ* нельзя', ''), ('ru', 'instead', 'often/1', 'всегда', ''),
+  ('ru', 'instead', 'often/2', 'никогда', ''), ('ru', 'instead', 'bound/1', 'минимум минимальн* менее меньше', ''),
+  ('ru', 'instead', 'bound/2', 'максимум максимальн* более больше', ''), ('ru', 'instead', 'open/1', 'открыт*', ''),
+  ('ru', 'instead', 'open/2', 'закрыт*', ''), ('ru', 'instead', 'with/1', 'с со', ''), ('ru', 'instead', 'with/2', 'без', ''),
+  ('uk', 'instead', 'on/1', 'увімкн* активн*', ''), ('uk', 'instead', 'on/2', 'вимкн* неактивн*', ''),
+  ('uk', 'instead', 'time/1', 'до перед', ''), ('uk', 'instead', 'time/2', 'після', ''),
+  ('uk', 'instead', 'allow/1', 'дозволен* можна', ''), ('uk', 'instead', 'allow/2', 'заборонен*', ''),
+  ('uk', 'instead', 'often/1', 'завжди', ''), ('uk', 'instead', 'often/2', 'ніколи', ''),
+  ('uk', 'instead', 'open/1', 'відкрит* відчинен*', ''), ('uk', 'instead', 'open/2', 'закрит* зачинен*', ''),
+  ('tr', 'instead', 'on/1', 'etkin açık', ''), ('tr', 'instead', 'on/2', 'dışı kapalı', ''),
+  ('tr', 'instead', 'time/1', 'önce', ''), ('tr', 'instead', 'time/2', 'sonra', ''),
+  ('tr', 'instead', 'often/1', 'zaman daima', ''), ('tr', 'instead', 'often/2', 'asla', ''),
+  ('tr', 'instead', 'bound/1', 'az asgari', ''), ('tr', 'instead', 'bound/2', 'fazla çok azami', ''),
+  ('tr', 'instead', 'have/1', 'var vardır', ''), ('tr', 'instead', 'have/2', 'yok yoktur', ''),
+  ('ar', 'instead', 'on/1', 'تفعيل مفعل مفعلة تشغيل', ''), ('ar', 'instead', 'on/2', 'تعطيل معطل معطلة إيقاف', ''),
+  ('ar', 'instead', 'time/1', 'قبل', ''), ('ar', 'instead', 'time/2', 'بعد', ''), ('ar', 'instead', 'often/1', 'دائما', ''),
+  ('ar', 'instead', 'often/2', 'أبدا', ''), ('ar', 'instead', 'allow/1', 'مسموح يسمح', ''),
+  ('ar', 'instead', 'allow/2', 'ممنوع يمنع', ''), ('ar', 'instead', 'bound/1', 'الأدنى الأقل', ''),
+  ('ar', 'instead', 'bound/2', 'الأقصى الأكثر', ''), ('ar', 'instead', 'open/1', 'مفتوح مفتوحا مفتوحة', ''),
+  ('ar', 'instead', 'open/2', 'مغلق مغلقا مغلقة', ''),
+  ('he', 'instead', 'on/1', 'מופעל פעיל', ''), ('he', 'instead', 'on/2', 'מושבת כבוי', ''),
+  ('he', 'instead', 'time/1', 'לפני', ''), ('he', 'instead', 'time/2', 'אחרי', ''), ('he', 'instead', 'often/1', 'תמיד', ''),
+  ('he', 'instead', 'often/2', 'לעולם', ''), ('he', 'instead', 'allow/1', 'מותר', ''), ('he', 'instead', 'allow/2', 'אסור', ''),
+  ('he', 'instead', 'open/1', 'פתוח פתוחה', ''), ('he', 'instead', 'open/2', 'סגור סגורה', ''),
+  ('fa', 'instead', 'on/1', 'فعال روشن', ''), ('fa', 'instead', 'on/2', 'غیرفعال خاموش', ''),
+  ('fa', 'instead', 'time/1', 'قبل پیش', ''), ('fa', 'instead', 'time/2', 'بعد پس', ''),
+  ('fa', 'instead', 'often/1', 'همیشه', ''), ('fa', 'instead', 'often/2', 'هرگز', ''), ('fa', 'instead', 'allow/1', 'مجاز', ''),
+  ('fa', 'instead', 'allow/2', 'ممنوع', ''),
+  ('hi', 'instead', 'on/1', 'चालू सक्षम सक्रिय', ''), ('hi', 'instead', 'on/2', 'बंद अक्षम निष्क्रिय', ''),
+  ('hi', 'instead', 'time/1', 'पहले', ''), ('hi', 'instead', 'time/2', 'बाद', ''), ('hi', 'instead', 'often/1', 'हमेशा', ''),
+  ('hi', 'instead', 'often/2', 'कभी', ''), ('hi', 'instead', 'bound/1', 'न्यूनतम', ''),
+  ('hi', 'instead', 'bound/2', 'अधिकतम', ''),
+  ('zh', 'instead', 'time/1', '前', ''), ('zh', 'instead', 'time/2', '后 後', ''),
+  ('zh', 'instead', 'on/1', '启用 开启 启动 有効 有效 オン', ''), ('zh', 'instead', 'on/2', '停用 关闭 停止 無効 无效 オフ', ''),
+  ('zh', 'instead', 'open/1', '开 開', ''), ('zh', 'instead', 'open/2', '关 關 閉 闭', ''),
+  ('zh', 'instead', 'allow/1', '允许 许可 許可', ''), ('zh', 'instead', 'allow/2', '禁止 拒绝 拒否', ''),
+  ('zh', 'instead', 'side/1', '上', ''), ('zh', 'instead', 'side/2', '下', ''), ('zh', 'instead', 'hand/1', '左', ''),
+  ('zh', 'instead', 'hand/2', '右', ''), ('zh', 'instead', 'size/1', '大 多 高 长 長 增 増 新 快 速 入', ''),
+  ('zh', 'instead', 'size/2', '小 少 低 短 减 減 旧 慢 遅 出', ''), ('zh', 'instead', 'often/1', '总是 始终 常に 必ず', ''),
+  ('zh', 'instead', 'often/2', '从不 决不 決して', ''), ('zh', 'instead', 'in/1', '内', ''), ('zh', 'instead', 'in/2', '外', ''),
+  ('ko', 'instead', 'time/1', '전에', ''), ('ko', 'instead', 'time/2', '후에', ''), ('ko', 'instead', 'often/1', '항상', ''),
+  ('ko', 'instead', 'often/2', '절대', ''), ('ko', 'instead', 'allow/1', '허용', ''), ('ko', 'instead', 'allow/2', '거부 금지', ''),
+  ('ko', 'instead', 'bound/1', '최소', ''), ('ko', 'instead', 'bound/2', '최대', ''), ('ko', 'instead', 'open/1', '열려 열린', ''),
+  ('ko', 'instead', 'open/2', '닫혀 닫힌', ''),
+  ('sv', 'instead', 'on/1', 'aktiverad* på', ''), ('sv', 'instead', 'on/2', 'inaktiverad* avaktiverad* av', ''),
+  ('sv', 'instead', 'time/1', 'före innan', ''), ('sv', 'instead', 'time/2', 'efter', ''),
+  ('sv', 'instead', 'often/1', 'alltid', ''), ('sv', 'instead', 'often/2', 'aldrig', ''),
+  ('sv', 'instead', 'allow/1', 'tillåt*', ''), ('sv', 'instead', 'allow/2', 'förbjud*', ''),
+  ('sv', 'instead', 'open/1', 'öppen öppet', ''), ('sv', 'instead', 'open/2', 'stängd stängt', ''),
+  ('sv', 'instead', 'with/1', 'med', ''), ('sv', 'instead', 'with/2', 'utan', ''),
+  ('da', 'instead', 'on/1', 'aktiveret', ''), ('da', 'instead', 'on/2', 'deaktiveret', ''),
+  ('da', 'instead', 'time/1', 'før inden', ''), ('da', 'instead', 'time/2', 'efter etter', ''),
+  ('da', 'instead', 'often/1', 'altid alltid', ''), ('da', 'instead', 'often/2', 'aldrig aldri', ''),
+  ('da', 'instead', 'allow/1', 'tilladt tillatt', ''), ('da', 'instead', 'allow/2', 'forbudt', ''),
+  ('da', 'instead', 'open/1', 'åben åpen', ''), ('da', 'instead', 'open/2', 'lukket stengt', ''),
+  ('da', 'instead', 'with/1', 'med', ''), ('da', 'instead', 'with/2', 'uden uten', ''),
+  ('fi', 'instead', 'on/1', 'päällä käytössä', ''), ('fi', 'instead', 'on/2', 'pois', ''),
+  ('fi', 'instead', 'time/1', 'ennen', ''), ('fi', 'instead', 'time/2', 'jälkeen', ''), ('fi', 'instead', 'often/1', 'aina', ''),
+  ('fi', 'instead', 'often/2', 'koskaan', ''), ('fi', 'instead', 'open/1', 'auki', ''), ('fi', 'instead', 'open/2', 'kiinni', ''),
+  ('fi', 'instead', 'allow/1', 'sallittu', ''), ('fi', 'instead', 'allow/2', 'kielletty', ''),
+  -- What makes the opposite of the rest of a word.
+  ('mul', 'prefix', 'not',
+    'un in im il ir dis non de dé des dés mis anti ab mal ent on ne nie bez без бес не небез ni na epä ei غير لا ن نا بی אי
+    בלתי अ अन ना नि nem de- o u a',
+    ''),
+  ('mul', 'prefixes', 'in/1', 'in im ein en em an auf up over pre on for hyper в вклю зап wł zap aan op vor ante head pro', ''),
+  ('mul', 'prefixes', 'in/2',
+    'de ex out aus dis ab zu down under post off back hypo вы отклю выклю вып wył vyp uit af neer nach counter anti',
+    ''),
+  ('mul', 'suffix', 'not', 'less free los frei sız siz suz süz ton tön loos lös løs mentes telen talan', ''),
+  ('mul', 'suffixes', 'with/1', 'ful voll lı li lu lü full haltig more lich ige', ''),
+  ('mul', 'suffixes', 'with/2', 'less los sız siz suz süz free frei', '')
+) as v (language, class, means, words, shared_words)
+cross join lateral (
+  select w.word, false from regexp_split_to_table(v.words, '\s+') as w (word)
+  union select w.word, true from regexp_split_to_table(v.shared_words, '\s+') as w (word)
+) as w (word, is_shared)
+where w.word <> ''
+on conflict do nothing;
+--! EndIncluded 060-duplicates/015-telling-words.sql
+--! Included 060-duplicates/020-compare-words.sql
+-- Compares two texts by their words: how much they share, and whether what differs changes what they say. find_similar()
+-- calls compare_words() for each candidate.
+
+create function duplicates.max_parsed_chars() returns integer language sql immutable parallel safe return 65536;
 
 comment on function duplicates.max_parsed_chars() is
   'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
@@ -12375,58 +13285,280 @@ end;
 comment on function duplicates.distinct_words(text) is
   'The distinct words of a text in lower case; for scripts without spaces, its characters.';
 
--- Words count by their English stems. One that only one text has weighs more if it is a number, a name or a negation.
-create function duplicates.compare_words(one text, other text, out similarity real, out is_distinguished boolean)
+create type duplicates.used_word as (place integer, word text, spelling text, is_start boolean, is_flag boolean, adjoins boolean);
+comment on type duplicates.used_word is
+  'A word where it stands in a text: its place, the word in lower case and as it is written, whether a sentence begins with it, '
+  'whether it is an option of a command, and whether nothing stands between it and the character before.';
+
+create function duplicates.plain_text(content text) returns text
+language plpgsql immutable parallel safe strict set search_path = ''
+as $$
+begin
+  content := normalize(content, nfkc);
+  if octet_length(content) > length(content) then
+    -- Vowel marks, joiners and invisible characters make no other word; digits of other scripts are digits.
+    content := translate(
+      regexp_replace(content, '[\u00ad\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640\u200b-\u200f\u2060\ufe0f\ufeff]', '', 'g'),
+      '٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९০১২৩৪৫৬৭৮৯๐๑๒๓๔๕๖๗๘๙’ʼ−–',
+      '01234567890123456789012345678901234567890123456789''''--');
+    if content ~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
+      -- The Korean word for "not" is a syllable of many others, so it is told by its spaces. Few of 少な- are negations.
+      content := regexp_replace(content, '(^|\s)안\s', '\1 않 ', 'g');
+      content := regexp_replace(content, '少な([くい])', '少 \1', 'g');
+      content := regexp_replace(content, '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', ' \1 ', 'g');
+    end if;
+  end if;
+  -- Arrows compare nothing, and "don't" is "do not".
+  content := regexp_replace(content, '-+>|=>|<-+', ' ', 'g');
+  if position('''' in content) > 0 then
+    content := regexp_replace(content, '\mcan''t\M', 'can not', 'gi');
+    content := regexp_replace(content, '\mwon''t\M', 'will not', 'gi');
+    content := regexp_replace(content, 'n''t\M', ' not', 'gi');
+    -- The apostrophe within п'ять is part of the word.
+    content := regexp_replace(content, '([\u0400-\u04ff])''(?=[\u0400-\u04ff])', '\1', 'g');
+  end if;
+  return regexp_replace(content, '\mcannot\M', 'can not', 'gi');
+end
+$$;
+
+comment on function duplicates.plain_text is
+  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters of '
+  'scripts without spaces apart.';
+
+create function duplicates.used_words(content text) returns duplicates.used_word[]
+language sql immutable parallel safe strict set search_path = ''
+return (
+  select pg_catalog.array_agg(row(
+    t.place,
+    case
+      when t.found[2] !~ '^[0-9]' then pg_catalog.lower(t.found[2] collate pg_catalog.pg_c_utf8)
+      -- A sign belongs to its number, a separator of thousands does not.
+      else case when t.found[1] ~ '(^|[\s(=:])-$' then '-' else '' end
+        || case when t.found[2] ~ '^[0-9]{1,3}(,[0-9]{3})+$' then pg_catalog.replace(t.found[2], ',', '') else t.found[2] end
+    end,
+    t.found[2],
+    t.place = 1 or t.found[1] ~ '[.!?:;\n*#>|•(\[{"„“«]',
+    t.found[1] ~ '(^|[\s`"''(])--?$',
+    t.found[1] ~ '^ *$')::duplicates.used_word order by t.place)
+  from pg_catalog.regexp_matches(duplicates.plain_text(content) collate pg_catalog.pg_c_utf8,
+    '([^[:alnum:]_<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫]*)'
+    -- A number with its parts, as in 10:30, 2026-03-01 and 2.4.1; a word; a sign that compares or measures.
+    || '([0-9]+(?:[.,:/-][0-9]+)*|[[:alpha:]_\u0900-\u0dff][[:alnum:]_\u0900-\u0dff]*|[<>!=]=|[[:alnum:]]|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])',
+    'g') with ordinality as t (found, place));
+
+comment on function duplicates.used_words is 'The words of a text in their order.';
+
+create function duplicates.stemmer_of(language text) returns regdictionary
+language sql stable parallel safe set search_path = ''
+return (case when language = any (words.languages()) and language <> 'none' then 'pg_catalog.' || language || '_stem'
+  else 'pg_catalog.english_stem' end)::pg_catalog.regdictionary;
+
+comment on function duplicates.stemmer_of is 'The dictionary that stems the words of a language.';
+
+create function duplicates.compare_used_words(
+  one duplicates.used_word[], other duplicates.used_word[], language text, out similarity real, out is_distinguished boolean)
 returns record
-language sql
-stable
-parallel safe
-strict
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 begin atomic
-  with words as (
-    select
-      coalesce(stem.stems[1], w.word) as word,
-      bool_or(w.place = 1) and bool_or(w.place = 2) as is_shared,
-      bool_or(stem.stems = '{}') as is_stop_word,
-      -- The t is what the parser leaves of "don't".
-      bool_or(w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')) as is_negation,
-      bool_or(
-        w.word ~ '[0-9]'
-        or stem.stems <> '{}' and (
-          position(upper(left(w.word, 1)) || substr(w.word, 2) in case w.place when 1 then one else other end) > 0
-          or length(w.word) > 1 and position(upper(w.word) in case w.place when 1 then one else other end) > 0)
-          and lower(w.word) <> upper(w.word)) as is_name_or_number
+  with uses as materialized (
+    select s.side, u.place, u.word, u.spelling, u.is_start, u.is_flag, u.adjoins,
+      lag(u.word) over (partition by s.side order by u.place) as before,
+      lead(u.word) over (partition by s.side order by u.place) as behind,
+      lead(u.word, 2) over (partition by s.side order by u.place) as second_behind,
+      lead(u.adjoins) over (partition by s.side order by u.place) as is_joined,
+      lead(u.adjoins, 2) over (partition by s.side order by u.place) as is_second_joined
+    from (select 1 as side, one as used union all select 2, other) s cross join lateral unnest(s.used) as u
+  ), counted as materialized (
+    select u.word, count(*) filter (where u.side = 1) as in_one, count(*) filter (where u.side = 2) as in_other,
+      bool_or(u.is_flag or position('_' in u.word) > 1 or substr(u.spelling, 2) <> substr(u.word, 2))
+        and bool_or(u.word !~ '^[0-9-]') as is_code,
+      -- Of options, identifiers and symbols of units, such as -v and mW, the case tells.
+      bool_or(u.is_flag or position('_' in u.word) > 1 or u.spelling ~ '[[:lower:]][[:upper:]]')
+        and array_agg(distinct u.spelling) filter (where u.side = 1) <> array_agg(distinct u.spelling) filter (where u.side = 2) as is_recased,
+      bool_or(u.spelling <> u.word and not u.is_start) as is_capital, bool_or(u.spelling <> u.word
+        and u.is_start) as is_beginning,
+      bool_or(u.spelling = u.word) and upper(u.word) <> u.word as is_lower
+    from uses u
+    group by u.word
+  ), rough as materialized (
+    -- What shares little is not looked at any closer.
+    select count(*) filter (where in_one > 0 and in_other > 0) > 0.4 * count(*) as is_near from counted
+  ), stemmed as materialized (
+    select c.*, stem.stems[1] as stem, coalesce(stem.stems = '{}', false) as is_stop
+    from counted c
+    cross join lateral (select ts_lexize(duplicates.stemmer_of(compare_used_words.language), c.word) as stems) stem
+  ), spoken as materialized (
+    select m.language
     from (
-      select 1 as place, a.word from unnest(duplicates.distinct_words(one)) as a (word)
-      union all
-      select 2, b.word from unnest(duplicates.distinct_words(other)) as b (word)
-    ) w
-    cross join lateral (select ts_lexize('pg_catalog.english_stem', w.word) as stems) stem
-    group by 1
-  ), weighed as (
-    select is_shared, is_negation or is_name_or_number as is_distinguishing,
-      -- A word that only one text has weighs more if it is likely to change the meaning.
-      case
-        when not is_shared and is_negation then 3
-        when not is_shared and is_name_or_number then 1.5
-        when is_stop_word then 0.5
-        else 1
-      end as weight
-    from words
+      select v.language, count(*) as words, max(count(*)) over () as most
+      from duplicates.telling_words v join counted c on c.word = v.word
+      where v.class = 'marker' and (select is_near from rough)
+      group by v.language) m
+    where m.words >= 0.7 * m.most
+  ), grams as (
+    select g.gram, count(*) filter (where u.side = 1) - count(*) filter (where u.side = 2) as surplus
+    from uses u
+    cross join lateral (values
+      (case when u.is_joined then u.word || u.behind end),
+      (case when u.is_joined and u.is_second_joined then u.word || u.behind || u.second_behind end)) as g (gram)
+    where u.word ~ '^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]$' and g.gram is not null
+    group by g.gram
+    having count(*) filter (where u.side = 1) <> count(*) filter (where u.side = 2)
+  ), changed as materialized (
+    select s.word, s.in_one - s.in_other as surplus from stemmed s where s.in_one <> s.in_other and (select is_near from rough)
+    union all
+    select g.gram, g.surplus from grams g where (select is_near from rough)
+  ), meanings as materialized (
+    select c.word, c.surplus, v.class, v.means,
+      row_number() over (partition by c.word, v.class = 'instead' order by right(v.word, 1) = '*', length(v.word) desc,
+        v.class, v.means) as choice
+    from changed c
+    join duplicates.telling_words v
+      on v.word = any (array(
+        select c.word union all select left(c.word, n) || '*' from generate_series(2, least(length(c.word), 12)) as n))
+      and v.class in ('negation', 'number', 'date', 'time', 'unit', 'instead')
+      and (not v.is_shared or v.language in (select language from spoken))
+    union all
+    select c.word, c.surplus, 'number', c.word, 1 from changed c where c.word ~ '[0-9]'
+    union all
+    -- Numbers in one word, such as fünfundzwanzig and ventidue.
+    select distinct c.word, c.surplus, 'number', c.word, 1
+    from changed c
+    join duplicates.telling_words first on first.class = 'number' and first.word = any (array(
+      select left(c.word, n) from generate_series(2, least(length(c.word) - 2, 10)) as n))
+    join duplicates.telling_words last on last.class = 'number' and last.word = any (array(
+      select right(c.word, n) from generate_series(3, least(length(c.word) - 2, 10)) as n))
+    where length(c.word) > 5 and substr(c.word, length(first.word) + 1, length(c.word) - length(first.word) - length(last.word))
+      in ('', 'und', 'en', 'ën', 'og', 'och')
+  ), keyed as materialized (
+    select s.word, s.in_one, s.in_other, s.is_code, s.is_capital, s.is_beginning, s.is_lower,
+      s.is_stop or exists (
+        select from duplicates.telling_words v
+        where v.word = s.word and v.class = 'marker' and v.language in (select language from spoken)) as is_stop,
+      coalesce(m.class || ' ' || m.means, s.stem, s.word) as key
+    from stemmed s
+    left join meanings m on m.word = s.word and m.class <> 'instead' and m.choice = 1
+  ), keys as materialized (
+    select k.key, sum(k.in_one) as in_one, sum(k.in_other) as in_other, bool_or(k.is_stop) as is_stop,
+      bool_or(k.is_code) or bool_or(k.is_capital) and not bool_or(k.is_lower) and not bool_or(k.is_stop) as is_name
+    from keyed k
+    group by k.key
+  ), slots as materialized (
+    -- Where one text has another word than the other between the same two words.
+    select u.word, u.before, u.behind, count(*) filter (where u.side = 1) - count(*) filter (where u.side = 2) as surplus
+    from uses u
+    where (select is_near from rough)
+    group by u.word, u.before, u.behind
+    having count(*) filter (where u.side = 1) <> count(*) filter (where u.side = 2)
   )
   select
-    coalesce(sum(weight) filter (where is_shared) / sum(weight), 0)::real,
-    coalesce(bool_or(is_distinguishing) filter (where not is_shared), false)
-  from weighed;
+    coalesce((
+      select sum(case when k.is_stop then 0.5 else 1 end) filter (where k.in_one > 0 and k.in_other > 0)
+        / sum(case when k.is_stop then 0.5 else 1 end)
+      from keys k), 0)::real,
+    exists (
+      select from meanings m
+      where m.class <> 'instead' and m.choice = 1
+      group by m.class, m.means
+      having sum(m.surplus) <> 0)
+    or exists (select from counted c where c.is_recased)
+    -- Names of people, which Chinese, Japanese and Korean tell by a title.
+    or exists (select from changed c where c.word ~ '^([一-龯](さん|くん|先生|女士)|[一-龯]{1,2}[様氏]|[가-힣]{1,2}[씨님])$')
+    or exists (
+      select from meanings a join meanings b on a.class = 'instead' and b.class = 'instead'
+        and split_part(a.means, '/', 1) = split_part(b.means, '/', 1) and a.means <> b.means
+      where a.surplus > 0 and b.surplus < 0)
+    or exists (
+      select from keys k
+      -- In German every noun is written like a name; what is put in the place of another is found below.
+      where k.is_name and (k.in_one = 0 or k.in_other = 0)
+        and (not exists (select from spoken where spoken.language = 'de')
+          or exists (select from keyed w where w.key = k.key and w.is_code))
+        and k.key not like 'time %'
+        -- A time zone tells only in the place of another.
+        and not exists (select from keyed w join meanings m on m.word = w.word and m.means like 'zone/%' where w.key = k.key))
+    or exists (
+      select
+      from slots a join slots b on (a.before, a.behind) is not distinct from (b.before, b.behind) and a.word <> b.word
+      join keyed x on x.word = a.word join keyed y on y.word = b.word
+      where a.surplus > 0 and b.surplus < 0 and x.key <> y.key and not x.is_stop and not y.is_stop
+        and (a.before is not null or a.behind is not null)
+        and case when x.in_one = x.in_other then
+          -- Two words have changed places, unless they are only listed in another order.
+          y.in_one = y.in_other
+          and not coalesce(a.before in ('and', 'or', 'und', 'oder', 'et', 'ou', 'y', 'o', 'e', 'i', 'и', 'og', 'och',
+            'en'), false)
+          and not coalesce(a.behind in ('and', 'or', 'und', 'oder', 'et', 'ou', 'y', 'o', 'e', 'i', 'и', 'og', 'och',
+            'en'), false)
+        else x.in_other = 0 and y.in_one = 0 and not x.is_lower and not y.is_lower
+          and (x.is_capital or x.is_beginning) and (y.is_capital or y.is_beginning)
+        end)
+    or exists (
+      select
+      from changed a
+      join changed b on sign(a.surplus) = -sign(b.surplus)
+      join duplicates.telling_words p on p.class = 'prefix' and starts_with(b.word, p.word)
+      left join stemmed x on x.word = a.word
+      left join stemmed y on y.word = b.word
+      where length(a.word) >= case when p.word in ('a', 'o', 'u', 'on') then 5 when p.word in ('ن', 'نا', 'بی', 'لا', 'अ')
+        then 2 else 3 end
+        and (b.word = p.word || a.word or y.stem = p.word || x.stem))
+    or exists (
+      select
+      from changed a
+      join changed b on sign(a.surplus) = -sign(b.surplus)
+      join duplicates.telling_words p on p.class = 'suffix' and b.word = a.word || p.word
+      where length(a.word) >= 3)
+    or exists (
+      select
+      from changed a
+      join duplicates.telling_words p on p.class = 'prefixes' and starts_with(a.word, p.word)
+      join duplicates.telling_words q on q.class = 'prefixes' and split_part(q.means, '/', 1) = split_part(p.means, '/',
+        1) and q.means > p.means
+      join changed b on sign(a.surplus) = -sign(b.surplus) and b.word = q.word || substr(a.word, length(p.word) + 1)
+      where length(a.word) - length(p.word) >= 4)
+    or exists (
+      select
+      from changed a
+      join duplicates.telling_words p on p.class = 'suffixes' and right(a.word, length(p.word)) = p.word
+      join duplicates.telling_words q on q.class = 'suffixes' and split_part(q.means, '/', 1) = split_part(p.means, '/',
+        1) and q.means <> p.means
+      join changed b on sign(a.surplus) = -sign(b.surplus) and b.word = left(a.word, -length(p.word)) || q.word
+      where length(a.word) - length(p.word) >= 3)
+    or exists (
+      -- The Turkish negation stands within the verb: kalıyor, kalmıyor; çalışır, çalışmaz.
+      select
+      from changed a join changed b on sign(a.surplus) = -sign(b.surplus) and length(b.word) between length(a.word)
+        and length(a.word) + 3
+      cross join lateral generate_series(2, length(b.word) - 2) as at
+      where substr(b.word, at + 1, 2) ~ 'm[aeıiuü]'
+        and a.word in (
+          left(b.word, at) || substr(b.word, at + 3), left(b.word, at) || regexp_replace(substr(b.word, at + 3), '^y', ''),
+          left(b.word, at) || substr(b.word, at + 2, 1) || regexp_replace(substr(b.word, at + 3), '^z', 'r'),
+          left(b.word, at) || regexp_replace(substr(b.word, at + 3), '^z', 'r')));
 end;
 
-comment on function duplicates.compare_words(text, text) is
-  'How much of their words two texts share, from 0 to 1: the weighted Jaccard index of English stems, without regard to word order. is_distinguished is true if a number, a name (recognised by its capitals) or a negation occurs in only one of them.';
+comment on function duplicates.compare_used_words is
+  'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; '
+  'frequent words '
+  'weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a unit, a date, a time, '
+  'a name or '
+  'the opposite of one another, or two words have changed places, so that the texts don''t say the same, however similar '
+  'they are.';
 
-grant execute on function duplicates.max_parsed_chars(), duplicates.max_compared_chars(), duplicates.distinct_words(text),
-  duplicates.compare_words(text, text)
-  to l9_agent, l9_admin, l9_platform_admin;
+create function duplicates.compare_words(
+  one text, other text, language text default 'english', out similarity real, out is_distinguished boolean)
+returns record
+language sql stable parallel safe strict set search_path = ''
+return duplicates.compare_used_words(duplicates.used_words(one), duplicates.used_words(other), language);
+
+comment on function duplicates.compare_words is 'compare_used_words() of two texts, whose words are stemmed by the rules of a language.';
+
+grant execute on function
+  duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words, duplicates.plain_text,
+    duplicates.used_words,
+  duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words
+to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/020-compare-words.sql
 --! Included 060-duplicates/030-find-similar.sql
 -- Finds near-duplicates of a text. resolve_similar(), similar_to_memory() and reflect() call find_similar().
@@ -12470,6 +13602,7 @@ declare
     order by length(t.word) desc, t.word limit 12);
   long_stems text[] := array(
     select coalesce(nullif((ts_lexize('pg_catalog.english_stem', t.word))[1], ''), t.word) from unnest(long_words) as t (word));
+  given duplicates.used_word[];
   rare_words text[];
   languages text[];
   place ranking.word_filter;
@@ -12484,7 +13617,6 @@ declare
   place_condition text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
     || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
 begin
-  -- The comparison looks for each word in both texts: the time grows with the square of their length.
   if length(content) > duplicates.max_compared_chars() then
     return;
   end if;
@@ -12538,29 +13670,30 @@ begin
   if candidates is null then
     return;
   end if;
+  given := duplicates.used_words(content);
   return query
   with compared as materialized (
     select p.packet_id, p.content_hash,
-      case
-        -- If both texts agree on numbers, names and negations, similar meaning raises the similarity a quarter of the
-        -- way to the cosine. More would equate `writes to` and `reads from`, whose cosine is .97.
-        when not w.is_distinguished then greatest(w.similarity, (3 * w.similarity + (
-          select (1 - (e.vector operator(extensions.<=>) content_vector))::real
-          from public.memory_embeddings e
-          where e.packet_id = p.packet_id and e.model = find_similar.model and e.embedding_type = 'content'
-            and e.chunk_index = 0 and vector_dims(content_vector) = 1536)) / 4)
-        else w.similarity
-      end as similarity
+      -- Similar meaning raises the similarity a quarter of the way to the cosine. More would equate `writes to` and `reads from`,
+      -- whose cosine is .97.
+      greatest(w.similarity, (3 * w.similarity + (
+        select (1 - (e.vector operator(extensions.<=>) content_vector))::real
+        from public.memory_embeddings e
+        where e.packet_id = p.packet_id and e.model = find_similar.model and e.embedding_type = 'content'
+          and e.chunk_index = 0 and vector_dims(content_vector) = 1536)) / 4) as similarity
     from public.packet_store p
     cross join lateral (
-      select c.* from duplicates.compare_words(content, p.envelope ->> 'content') c
+      select c.* from duplicates.compare_used_words(given, duplicates.used_words(p.envelope ->> 'content'), p.language) c
       -- A candidate without half of the long words is not worth comparing word by word.
       where (
         select 2 * count(*) filter (where position(s.stem in lowered.text) > 0) >= count(*)
         from (select lower(p.envelope ->> 'content') as text offset 0) lowered, unnest(long_stems) as s (stem))
       offset 0
     ) w
-    where p.packet_id = any (candidates) and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
+    where not w.is_distinguished and p.packet_id = any (candidates)
+      and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
+      -- The same words in another case or indentation that tells are another text.
+      and (p.content_hash <> packets.content_hash(content) or packets.text_identity(p.envelope ->> 'content') = packets.text_identity(content))
   )
   select c.packet_id, least(c.similarity, 1)::real, c.content_hash
   from compared c
@@ -12571,7 +13704,9 @@ end
 $$;
 
 comment on function duplicates.find_similar(text, text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
-  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning.';
+  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most '
+  'similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a '
+  'negation, a value or an opposite is none.';
 
 grant execute on function
   duplicates.similarity_threshold(),
@@ -12616,7 +13751,7 @@ declare
   answer public.save_result;
   saved public.packet_store;
   old_content text := target.envelope ->> 'content';
-  -- If the lengths are equal the newer text wins, because it may be a correction.
+  -- The two differ in no value, so the longer text has all that the other says. If they are equally long the newer one wins.
   new_content text := case
     when packets.content_hash(content) <> target.content_hash and length(content) >= length(old_content) then content
     else old_content
@@ -12625,8 +13760,9 @@ declare
     select btrim(t.tag) from unnest(tags) as t (tag) where btrim(t.tag) <> '' and btrim(t.tag) <> all (target.tags));
   merged_parents uuid[] := target.parent_ids || array(
     select distinct p.id from unnest(parent_ids) as p (id) where p.id <> all (target.parent_ids) and p.id <> target.packet_id);
-  merged_envelope jsonb := coalesce(envelope, '{}') || target.envelope || jsonb_build_object('content', new_content);
-  merged_metadata jsonb := coalesce(metadata, '{}') || target.metadata;
+  -- Of two values of a field the newer one wins. Who wrote the memory is no such field: triggers keep that.
+  merged_envelope jsonb := target.envelope || coalesce(envelope, '{}') || jsonb_build_object('content', new_content);
+  merged_metadata jsonb := target.metadata || (coalesce(metadata, '{}') - '{creator,source,agent,tool_name,updated_by}'::text[]);
   -- The result lives as long and matters as much as the more generous of the two saves says.
   merged_ttl timestamptz := greatest(coalesce(target.ttl, 'infinity'), coalesce(ttl, 'infinity'));
   merged_importance real := greatest(target.importance_score, importance);
@@ -12659,7 +13795,9 @@ end
 $$;
 
 comment on function duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb) is
-  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if the two can''t be merged.';
+  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of a '
+  'field the newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the '
+  'result is null if the two can''t be merged.';
 
 grant execute on function
   duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb)
@@ -12787,7 +13925,7 @@ create table importance.memory_access_log (
   is_admin boolean not null,
   primary key (access_id, accessed_at),
   -- There is no foreign key to the target, because the log outlives it.
-  constraint access_target_known check (target_type in ('memory', 'fact')),
+  constraint access_target_known check (target_type in ('memory', 'fact', 'relationship', 'archive')),
   constraint access_context_known check (access_context in ('search', 'get')),
   -- Lets a row be found by its id alone, in the one partition that can hold it.
   constraint access_time_is_of_id check (accessed_at = uuid_extract_timestamp(access_id))
@@ -12796,13 +13934,15 @@ create table importance.memory_access_log (
 create index memory_access_log_xid_idx on importance.memory_access_log (xid);
 
 comment on table importance.memory_access_log is
-  'Which agent saw which memory or fact, and when. Searches and get_memory write it. Append-only; it holds ids and numbers but no texts, with one partition a month.';
+  'Which agent saw which memory, fact, relationship or archive, and when. Searches and get_memory write it. Append-only; it '
+  'holds ids and numbers but no texts, with one partition a month.';
 comment on column importance.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
 comment on column importance.memory_access_log.accessed_at is 'The time of the access to the millisecond, taken from access_id.';
 comment on column importance.memory_access_log.xid is
   'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in progress.';
-comment on column importance.memory_access_log.target_type is 'The type of the target: memory or fact.';
-comment on column importance.memory_access_log.target_id is 'The id of the memory or fact.';
+comment on column importance.memory_access_log.target_type is
+  'The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.';
+comment on column importance.memory_access_log.target_id is 'The id of the target.';
 comment on column importance.memory_access_log.agent_id is 'The caller.';
 comment on column importance.memory_access_log.access_context is
   'search if the target was among the hits of a search; get if it was read in full.';
@@ -14023,7 +15163,10 @@ select
   e.created_at,
   p.updated_at,
   i.learned as importance_score,
-  public.packet_store_access_count(p) as access_count
+  public.packet_store_access_count(p) as access_count,
+  p.correlation_id,
+  p.session_id,
+  p.trace_id
 from public.memory_embeddings e
 join public.packet_store p on p.packet_id = e.packet_id
 cross join lateral (select public.packet_store_importance_score(p) as learned) i
@@ -14052,6 +15195,9 @@ comment on column public.semantic_memory.updated_at is 'Time when a caller last 
 
 comment on column public.semantic_memory.importance_score is 'How much the memory matters, from 0 to 1, as learned from its use.';
 comment on column public.semantic_memory.access_count is 'How often the memory was found or read.';
+comment on column public.semantic_memory.correlation_id is 'Correlation id of the memory.';
+comment on column public.semantic_memory.session_id is 'Session of the memory.';
+comment on column public.semantic_memory.trace_id is 'Trace of the memory.';
 
 grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/160-semantic-memory.sql
@@ -14103,28 +15249,26 @@ to l9_agent, l9_admin;
 
 create function documents.atoms(body_md text)
 returns table (line integer, text text, is_followed_by_blanks boolean)
-language plpgsql
+language sql
 immutable
 parallel safe
 set search_path = ''
-as $$
-declare
-  blank_lines constant text := substring(body_md from '^(?:\s*\n)?');
-begin
-  return query
-  with pieces as (
-    select 0::bigint as place, blank_lines as text where blank_lines <> ''
-    union all
-    select m.place, m.groups[1]
-    from regexp_matches(substr(body_md, length(blank_lines) + 1), '[^\n]*\S[^\n]*(?:\n(?:\s*(?:\n|$))?|$)', 'g') with ordinality as m (groups, place)
+begin atomic
+  -- Blank lines go with the line before them; a regular expression over the whole text would take several times as long.
+  with lines as (
+    select l.n, l.text, count(*) filter (where l.text ~ '\S') over (order by l.n) as atom, count(*) over () as many
+    from string_to_table(body_md, E'\n') with ordinality as l (text, n)
+  ), joined as (
+    select min(l.n)::integer as line, l.atom,
+      string_agg(l.text, E'\n' order by l.n) || case when max(l.n) < min(l.many) then E'\n' else '' end as text
+    from lines l
+    group by l.atom
   )
-  select (1 + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', '')))
-      over (order by p.place rows between unbounded preceding and 1 preceding), 0))::integer,
-    p.text, p.place = 0 or strpos(p.text, E'\n') between 1 and length(p.text) - 1
-  from pieces p
-  order by p.place;
-end
-$$;
+  select j.line, j.text, j.atom = 0 or strpos(j.text, E'\n') between 1 and length(j.text) - 1
+  from joined j
+  where j.text <> ''
+  order by j.line;
+end;
 
 comment on function documents.atoms(text) is
   'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the blank lines at its beginning. Joined they are the same text. Lines count from 1.';
@@ -14167,17 +15311,14 @@ begin
   open_fence := nullif(open_fence, '');
   -- Only lines that can be a mark are looked at one by one.
   for candidate in
-    select l.line as n, l.text, l.previous, l.before_that
+    select l.n, l.text, l.previous, l.before_that
     from (
-      select a.line, split_part(a.text, E'\n', 1) as text,
-        case when not lag(a.is_followed_by_blanks) over lines then split_part(lag(a.text) over lines, E'\n', 1) end as previous,
-        case when not (lag(a.is_followed_by_blanks) over lines or lag(a.is_followed_by_blanks, 2) over lines)
-          then split_part(lag(a.text, 2) over lines, E'\n', 1) else '' end as before_that
+      select c.n::integer, c.text, lag(c.text) over lines as previous, lag(c.text, 2, '') over lines as before_that
       -- A byte order mark is no part of the first line.
-      from documents.atoms(ltrim(body_md, E'\uFEFF')) a
-      window lines as (order by a.line)) l
+      from string_to_table(ltrim(body_md, E'\uFEFF'), E'\n') with ordinality as c (text, n)
+      window lines as (order by c.n)) l
     where l.text ~ '^( {0,3}(#{1,6}([ \t\r]|$)|`{3}|~{3}|(=+|-+)[ \t\r]*$|<!--)|(\.\.\.|\+\+\+)[ \t\r]*$)|-->'
-    order by l.line
+    order by l.n
   loop
     line := candidate.n;
     level := null;
@@ -14482,9 +15623,38 @@ end;
 
 comment on function documents.sections_of(uuid) is 'The sections of a document that the caller can see, in order.';
 
+create function documents.cut_next(middle text, fence text, most integer)
+returns text[]
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  -- One more than is written, which tells that the text goes on, and the last two, where the end of the stretch could move a cut.
+  wanted constant integer := most + 1 + 2;
+  -- Never so short that the end of front matter could be missed.
+  stretch constant text := substring(left(middle, greatest(65536, wanted * documents.max_section_bytes())) from '^(?:.*\n)?');
+  pieces text[];
+begin
+  if stretch <> '' and length(stretch) < length(middle) then
+    pieces := documents.cut(stretch, fence);
+    if cardinality(pieces) >= wanted then
+      return pieces[:most + 1];
+    end if;
+  end if;
+  return documents.cut(middle, fence);
+end
+$$;
+
+comment on function documents.cut_next is
+  'The first pieces of a text that follows what is stored: one more than these, or all if it has no more. Cutting goes from the '
+  'beginning to the end, so they are those that it has as a whole.';
+
 -- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal
 -- text.
-create function documents.cut_again(markdown text, title text, present documents.present_section[])
+create function documents.cut_again(
+  markdown text, title text, present documents.present_section[], most_more integer default null)
 returns documents.wanted_section[]
 language plpgsql
 stable
@@ -14543,7 +15713,9 @@ begin
         select m.fence from documents.find_marks(array_to_string(bodies[:kept_first], '')) m
         where m.fence is not null order by m.line desc limit 1), '');
     end if;
-    pieces := documents.cut(middle, fence);
+    -- A call that goes on with a text whose beginning is stored needs no more of it than it writes.
+    pieces := case when most_more is not null and kept_first = many then documents.cut_next(middle, fence, most_more)
+      else documents.cut(middle, fence) end;
   end if;
   return array(
     with wanted as (
@@ -14568,8 +15740,10 @@ begin
 end
 $$;
 
-comment on function documents.cut_again(text, text, documents.present_section[]) is
-  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the text between them is cut anew, and a section of that part whose text existed before takes its place.';
+comment on function documents.cut_again is
+  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the '
+  'text between them is cut anew, and a section of that part whose text existed before takes its place. most_more: where all '
+  'present sections are kept and more follow, one more than so many of these are enough.';
 
 -- Sections in the longest rise keep their positions; the others get numbers between those of their neighbours.
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
@@ -14637,7 +15811,7 @@ comment on function documents.place_sections(documents.wanted_section[], documen
   'Gives each section its position. A section with a new text replaces one whose text is gone between the same two neighbours. Sections that stay in order keep their positions, unless no number is left between two of them; then all are numbered anew.';
 
 grant execute on function
-  documents.sections_of(uuid), documents.cut_again(text, text, documents.present_section[]),
+  documents.sections_of(uuid), documents.cut_next, documents.cut_again,
   documents.place_sections(documents.wanted_section[], documents.present_section[])
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 075-documents/050-plan-sections.sql
@@ -14669,6 +15843,17 @@ return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
 comment on function documents.writes_left() is
   'How many sections this transaction still writes, where a call is cut into several; null if it writes all.';
 
+create function documents.is_continued()
+returns boolean
+language sql
+stable
+set search_path = ''
+return pg_catalog.current_setting('l9.is_continued', true) = 'true';
+
+comment on function documents.is_continued() is
+  'True if this call goes on with a text that an earlier one has checked as a whole. Who says so falsely may find a part of an own '
+  'document stored before a secret is refused, which the triggers do in any case.';
+
 -- Computes which sections differ from what is stored, and updates or inserts as many of them as this transaction may
 -- write.
 create function documents.write_sections(
@@ -14690,29 +15875,31 @@ begin
   -- unique index looks at each row as it is written.
   drafts := array(
     with stored as (
-      select p.packet_id, p.content_hash, coalesce((p.envelope ->> 'occurrence')::integer, 1) as occurrence
+      select p.packet_id, packets.text_identity(p.envelope ->> 'content') as hash,
+        coalesce((p.envelope ->> 'occurrence')::integer, 1) as occurrence
       from public.packet_store p
       where p.part_of = document.packet_id and p.packet_type = 'section'
     ), texts as (
-      select w.*, o.packet_id, packets.content_hash(w.body_md) as hash from unnest(wanted) as w left join unnest(present) as o on o.place = w.place
+      select w.*, o.packet_id, packets.text_identity(w.body_md) as hash from unnest(wanted) as w left
+        join unnest(present) as o on o.place = w.place
     ), needing as (
       select t.n, t.hash, row_number() over (partition by t.hash order by t.n) as nth
       from texts t
-      left join stored s on s.packet_id = t.packet_id and s.content_hash = t.hash
+      left join stored s on s.packet_id = t.packet_id and s.hash = t.hash
       where s.packet_id is null
     ), free as (
       select c.hash, c.number, row_number() over (partition by c.hash order by c.number) as nth
       from (
         select distinct d.hash, numbers.number
         from (select n.hash, count(*) as many from needing n group by n.hash) d
-        cross join lateral generate_series(1, d.many + (select count(*) from stored s where s.content_hash = d.hash)) as numbers (number)) c
-      left join stored s on s.content_hash = c.hash and s.occurrence = c.number
+        cross join lateral generate_series(1, d.many + (select count(*) from stored s where s.hash = d.hash)) as numbers (number)) c
+      left join stored s on s.hash = c.hash and s.occurrence = c.number
       where s.packet_id is null
     )
     select row(t.packet_id, jsonb_build_object('document_id', document.packet_id, 'heading', t.heading, 'level', t.level,
         'position', trim_scale(t."position"), 'body_md', t.body_md, 'occurrence', nullif(coalesce(s.occurrence, f.number), 1)))::documents.section_draft
     from texts t
-    left join stored s on s.packet_id = t.packet_id and s.content_hash = t.hash
+    left join stored s on s.packet_id = t.packet_id and s.hash = t.hash
     left join needing n on n.n = t.n
     left join free f on f.hash = n.hash and f.nth = n.nth
     order by t.n);
@@ -14798,7 +15985,8 @@ begin
     select row(row_number() over (order by (s.envelope ->> 'position')::numeric, s.packet_id), s.packet_id, s.envelope ->> 'body_md',
       (s.envelope ->> 'position')::numeric)::documents.present_section
     from documents.sections_of(document.packet_id) s);
-  wanted := documents.place_sections(documents.cut_again(store_body.body_md, document.title, present), present);
+  wanted := documents.place_sections(documents.cut_again(store_body.body_md, document.title, present,
+    case when documents.is_continued() then documents.writes_left() end), present);
 
   vanished := array(
     select p.packet_id from unnest(present) as p where not exists (select from unnest(wanted) as w where w.place = p.place));
@@ -14825,7 +16013,7 @@ comment on function documents.store_body(public.packet_store, text) is
   'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
 
 grant execute on function
-  documents.raise_not_writer(uuid), documents.has_body, documents.writes_left(), documents.store_body(public.packet_store, text),
+  documents.raise_not_writer(uuid), documents.has_body, documents.writes_left(), documents.is_continued(), documents.store_body(public.packet_store, text),
   documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[])
 to l9_agent, l9_admin;
 --! EndIncluded 075-documents/060-store-body.sql
@@ -15029,6 +16217,58 @@ comment on function memories.raise_not_yours is
 
 grant execute on function memories.raise_not_yours to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/030-raise-not-yours.sql
+--! Included 080-memories/032-check-version.sql
+-- A write that names the version it was made for is refused where the memory has changed since: update_memory(), delete_memory()
+-- and store_item() check it while they hold the lock of the row.
+
+create function memories.check_version(memory public.packet_store, expected_version timestamptz) returns void
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  -- Some clients keep milliseconds only; a memory changes twice within one only by a caller that has not read it between.
+  if expected_version is null or memory.updated_at = expected_version
+    or date_trunc('milliseconds', expected_version) = expected_version and date_trunc('milliseconds',
+      memory.updated_at) = expected_version then
+    return;
+  end if;
+  raise exception using
+    errcode = 'L9VER', column = 'expected_version',
+    message = case when memory.packet_id is null then 'expected_version: no memory is there any more that is the same'
+      else format('expected_version: memory %s has changed since you read it; its updated_at is %s now', memory.packet_id,
+        to_jsonb(memory.updated_at) #>> '{}') end,
+    hint = 'Read it again, join your change with what is there, and send its updated_at as expected_version. Nothing was written',
+    -- Not its text: the log of the server may keep errors.
+    detail = coalesce(jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at)::text, '');
+end
+$$;
+
+comment on function memories.check_version is
+  'Raises L9VER if a memory is no longer as it was when the caller read it. expected_version: the updated_at that the '
+  'caller read; '
+  'null checks nothing. The detail holds packet_id and updated_at of the memory as it is.';
+
+create function memories.present_state(packet_id uuid) returns jsonb
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  memory public.packet_store;
+begin
+  select p.* into memory from public.packet_store p where p.packet_id = present_state.packet_id;
+  if not found then
+    return null;
+  end if;
+  perform audit.audit_read('READ', '{}', memory.packet_id, memory.project_id, memory.scope);
+  return jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at, 'content',
+    memory.envelope ->> 'content');
+end
+$$;
+
+comment on function memories.present_state is
+  'What a memory is now, for the answer to a write that expected another version: packet_id, updated_at and content; null if the '
+  'caller may not read it. It is audited as a read.';
+
+grant execute on function memories.check_version, memories.present_state to l9_agent, l9_admin;
+--! EndIncluded 080-memories/032-check-version.sql
 --! Included 080-memories/035-save-typed.sql
 -- Saves a memory of a kind with rules: what is the same by them is updated. save_memory() calls save_typed().
 
@@ -15172,7 +16412,8 @@ declare
   me constant identity.identity := identity.require_identity();
   fields jsonb := packets.typed_fields(rules, draft.envelope);
   -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
-  hash constant bytea := kinds.identity_of(rules - 'identity_ends_when', fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+  hash constant bytea := kinds.identity_of(rules - 'identity_ends_when', fields, null,
+    packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
   same public.packet_store;
   saved public.packet_store;
   answer public.save_result;
@@ -15393,7 +16634,7 @@ begin
       exit;
     end if;
 
-    hash := coalesce(hash, packets.content_hash(secrets.as_stored(save_memory.content, me.tenant_id)));
+    hash := coalesce(hash, packets.text_identity(secrets.as_stored(save_memory.content, me.tenant_id)));
     draft.packet_type := kind;
     draft.scope := save_memory.scope;
     draft.project_id := save_memory.project_id;
@@ -15432,8 +16673,8 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text) is
-  'Saves a memory: inserted, or skipped_dedupe with the one of this scope, project, branch and kind that has its '
-  'content. In a kind of memory_kinds envelope holds the fields; what is the same is updated. on_similar: keep, '
+  'Saves a memory: inserted, or skipped_dedupe with the one of this scope, project, branch and kind with its '
+  'content (case counts in code only). In a kind of memory_kinds envelope holds the fields; what is the same is updated. on_similar: keep, '
   'skip or merge near-duplicates; null: no search. idempotency_key: a retry gets the first answer. timestamp: at '
   'most 5 minutes ahead. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory(
@@ -15506,7 +16747,7 @@ immutable
 parallel safe
 return array[
   'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key', 'ttl_policy',
-  'parent_ids', 'citations'];
+  'parent_ids', 'citations', 'expected_version'];
 
 comment on function memories.item_fields() is 'The fields of an item of memory_store.';
 
@@ -15554,7 +16795,7 @@ begin
     perform identity.raise_error('L9VAL', format(
       '%s: is no field of an item; it has %s', left(field, 63), array_to_string(memories.item_fields(), ', ')), left(field, 63));
   end if;
-  foreach field in array '{kind,scope,project_id,branch,thread_id,speaker,language,timestamp,idempotency_key,ttl_policy}'::text[] loop
+  foreach field in array '{kind,scope,project_id,branch,thread_id,speaker,language,timestamp,idempotency_key,ttl_policy,expected_version}'::text[] loop
     if jsonb_typeof(item -> field) not in ('string', 'null') then
       perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
     end if;
@@ -15579,6 +16820,11 @@ begin
   draft."timestamp" := kinds.field_time(item -> 'timestamp');
   if draft."timestamp" is null and item ->> 'timestamp' is not null then
     perform identity.raise_error('L9VAL', 'timestamp: must be a time as in 2026-12-31T23:59:59Z', 'timestamp');
+  end if;
+  if kinds.field_time(item -> 'expected_version') is null and item ->> 'expected_version' is not null then
+    perform identity.raise_error('L9VAL', 'expected_version: must be the updated_at of the memory, as in 2026-12-31T23:59:59.123456Z', 'expected_version');
+  elsif draft.packet_type = 'message' and item ->> 'expected_version' is not null then
+    perform identity.raise_error('L9VAL', 'expected_version: a message is another turn and changes none', 'expected_version');
   end if;
   draft.tags := memories.check_list(item, 'tags', packets.max_tags());
   -- What a memory cites is what it rests on, too.
@@ -15626,7 +16872,7 @@ to l9_agent, l9_admin;
 
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
-  findings jsonb, is_unfinished boolean);
+  findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
 comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
 comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
@@ -15642,6 +16888,9 @@ comment on column public.stored_item.findings is
   'Of what looks like a secret: path in the item, line, column and pattern; else null.';
 comment on column public.stored_item.is_unfinished is
   'True if sections of a document are left for another call with the same item.';
+comment on column public.stored_item.updated_at is 'When the memory was last changed: its version, for a later expected_version.';
+comment on column public.stored_item.current is
+  'Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and content.';
 
 create function memories.is_fault_of_item(sqlstate text)
 returns boolean
@@ -15685,6 +16934,9 @@ begin
       select jsonb_agg(f.finding || jsonb_build_object('path', regexp_replace(f.finding ->> 'path', '^(?:envelope\M|(?=content\M))',
         case when f.finding ->> 'path' like 'content%' then 'data.' else 'data' end)))
       from jsonb_array_elements(nullif(detail, '')::jsonb) as f (finding));
+  end if;
+  if sqlstate = 'L9VER' then
+    answer.packet_id := nullif(detail, '')::jsonb ->> 'packet_id';
   end if;
   -- Texts of PostgreSQL's own errors may quote values.
   answer.message := case when sqlstate ~ '^L9' then message
@@ -15804,6 +17056,34 @@ $$;
 
 comment on function memories.save_draft(jsonb, public.packet_store) is 'Saves the memory of an item, and the text and approval of a document.';
 
+create function memories.check_version_of_item(draft public.packet_store, expected_version timestamptz) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+  rules constant jsonb := kinds.rules_of(draft.packet_type, me.tenant_id);
+  fields constant jsonb := case when rules is null then draft.envelope else packets.typed_fields(rules, draft.envelope) end;
+  hash constant bytea := kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
+    packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+  same public.packet_store;
+  locked public.packet_store;
+begin
+  select s.* into same from packets.find_same(draft, packets.own_identity(hash, me.creator)) s;
+  if not found then
+    select s.* into same from packets.find_same(draft, hash) s;
+  end if;
+  if not found and kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
+    select s.* into same from memories.find_ended(draft, fields) s;
+  end if;
+  -- Until the end of the transaction nobody else changes it. One that the caller may not change is refused by the save.
+  select p.* into locked from public.packet_store p where p.packet_id = same.packet_id for update;
+  perform memories.check_version(case when found then locked else same end, expected_version);
+end
+$$;
+
+comment on function memories.check_version_of_item is
+  'Raises L9VER if the memory that is the same as an item is no longer as the caller has read it, or not there any more.';
+
 -- A known idempotency key answers first. Otherwise the answer is remembered once the whole item is stored.
 create function memories.store_item(index integer, item jsonb, draft public.packet_store)
 returns public.stored_item
@@ -15826,6 +17106,9 @@ begin
   if saved.status is not null then
     perform memories.audit_shown(saved);
   else
+    if item ->> 'expected_version' is not null then
+      perform memories.check_version_of_item(draft, kinds.field_time(item -> 'expected_version'));
+    end if;
     perform set_config('l9.is_unfinished', '', true);
     saved := memories.save_draft(item, draft);
     if current_setting('l9.is_unfinished', true) = 'true' then
@@ -15841,6 +17124,7 @@ begin
   answer.project_id := (saved.memory).project_id;
   answer.branch := (saved.memory).branch;
   answer.created_at := (saved.memory).created_at;
+  answer.updated_at := (saved.memory).updated_at;
   return answer;
 end
 $$;
@@ -15850,7 +17134,7 @@ comment on function memories.store_item(integer, jsonb, public.packet_store) is
 
 grant execute on function
   memories.approve_document(uuid, jsonb), memories.restore_ttl(public.packet_store), memories.save_draft(jsonb, public.packet_store),
-  memories.store_item(integer, jsonb, public.packet_store)
+  memories.check_version_of_item, memories.store_item(integer, jsonb, public.packet_store)
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/044-store-item.sql
 --! Included 080-memories/045-memory-store.sql
@@ -15894,10 +17178,10 @@ begin
         from given g
         order by g.ordinality
         on conflict do nothing
-        returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
+        returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at, updated_at
       )
       select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text,
-        null::jsonb, false
+        null::jsonb, false, i.updated_at, null::jsonb
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
         and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
@@ -15926,7 +17210,7 @@ comment on function memories.insert_drafts(integer[], public.packet_store[], byt
 -- subtransaction.
 create function public.memory_store(
   items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null,
-  first_index integer default 0)
+  first_index integer default 0, is_continued boolean default false)
 returns setof public.stored_item
 language plpgsql
 volatile
@@ -15963,6 +17247,7 @@ begin
     perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
   end if;
   perform set_config('l9.writes_left', coalesce(sections::text, ''), true);
+  perform set_config('l9.is_continued', coalesce(is_continued, false)::text, true);
   items := memories.given_items(items);
   answered := array_fill(false, array[jsonb_array_length(items)], array[0]);
   begin
@@ -15990,10 +17275,11 @@ begin
           fields := packets.typed_fields(rules, draft.envelope);
         end if;
         hash := kinds.identity_of(
-          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
+            packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
         -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
-        waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}'
+        waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}' or item ? 'expected_version'
           or coalesce((rules ->> 'stands_beside')::boolean, false)
           or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
         identities := identities || identity;
@@ -16043,18 +17329,23 @@ begin
     from unnest(answers) as a
     where a.sqlstate is not null
     group by 1, 2, 3, 4) r;
-  return query select * from unnest(answers) as a order by a.index;
+  return query
+    select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message,
+      a.findings,
+      a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
+    from unnest(answers) as a
+    order by a.index;
 end
 $$;
 
-comment on function public.memory_store(jsonb, boolean, jsonb, integer, integer) is
+comment on function public.memory_store is
   'Stores 1 to 500 items in one transaction and answers for each. An item has kind, data (the fields of the kind, '
   'or content), scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, '
-  'ttl_policy, parent_ids, citations. One that fails stops no other, unless all_or_nothing. refused, sections, '
-  'first_index: for the gateway. Errors of the call: L9VAL, L9LIM, L9AUT.';
+  'ttl_policy, parent_ids, citations, expected_version. One that fails stops no other, unless all_or_nothing. '
+  'refused, sections, first_index, is_continued: by the gateway. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store(jsonb, boolean, jsonb, integer, integer)
+  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/045-memory-store.sql
 --! Included 080-memories/050-get-memory.sql
@@ -16121,8 +17412,10 @@ begin
       'position', s.envelope -> 'position') order by s.place), '[]')
   into document.body_md, document.sections
   from (select p.packet_id, p.envelope, row_number() over () as place from documents.sections_of((document.memory).packet_id) p) s;
-  perform audit.audit_read('READ', jsonb_build_object('sections', jsonb_array_length(document.sections)), (document.memory).packet_id,
-    (document.memory).project_id, (document.memory).scope);
+  perform audit.audit_read(
+    'READ', jsonb_build_object('sections', jsonb_array_length(document.sections),
+      'ids', jsonb_build_array((document.memory).packet_id) || jsonb_path_query_array(document.sections, '$[*].packet_id')),
+    (document.memory).packet_id, (document.memory).project_id, (document.memory).scope);
   perform importance.log_accesses('get', array[(document.memory).packet_id], array[(document.memory).scope], array[(document.memory).project_id]);
   return document;
 end
@@ -16153,7 +17446,8 @@ create function public.update_memory(
   "timestamp" timestamptz default null,
   language text default null,
   branch text default null,
-  clear text[] default null
+  clear text[] default null,
+  expected_version timestamptz default null
 )
 returns public.save_result
 language plpgsql
@@ -16184,6 +17478,7 @@ begin
   if not found then
     perform memories.raise_not_yours(update_memory.packet_id);
   end if;
+  perform memories.check_version(old_row, update_memory.expected_version);
   if update_memory.ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future; delete the memory instead', 'ttl');
   elsif jsonb_typeof(update_memory.envelope) <> 'object' then
@@ -16236,28 +17531,33 @@ begin
 end
 $$;
 
-comment on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) is
+comment on function public.update_memory is
   'Changes the given fields of a memory. ttl infinity removes the expiry; branch * is every branch; metadata with '
   'speaker null leaves that to the text; clear empties tags, parent_ids or thread_id. envelope: fields to change; '
-  'null removes one, a locked one raises L9IMM. Agents change only what they wrote; else, or if there is no such '
-  'memory, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
+  'null removes one. expected_version: the updated_at that was read. Agents change only what they wrote; else, or '
+  'if there is none, L9OWN. Errors: L9OWN, L9VER, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
 
-grant execute on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) to l9_agent, l9_admin;
+grant execute on function public.update_memory to l9_agent, l9_admin;
 --! EndIncluded 080-memories/060-update-memory.sql
 --! Included 080-memories/070-delete-memory.sql
 -- The operation delete_memory: deletes one memory. Foreign keys and triggers delete what was derived from it.
 
-create function public.delete_memory(packet_id uuid)
+create function public.delete_memory(packet_id uuid, expected_version timestamptz default null)
 returns uuid
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
+declare
+  memory public.packet_store;
 begin
   perform identity.require_identity();
+  if expected_version is not null then
+    -- Under row-level security FOR UPDATE finds only rows that the caller may change.
+    select p.* into memory from public.packet_store p where p.packet_id = delete_memory.packet_id for update;
+    if not found then
+      perform memories.raise_not_yours(delete_memory.packet_id);
+    end if;
+    perform memories.check_version(memory, expected_version);
+  end if;
   delete from public.packet_store p where p.packet_id = delete_memory.packet_id;
   if not found then
     perform memories.raise_not_yours(delete_memory.packet_id);
@@ -16266,10 +17566,14 @@ begin
 end
 $$;
 
-comment on function public.delete_memory(uuid) is
-  'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; otherwise, or if the memory does not exist, L9OWN.';
+comment on function public.delete_memory is
+  'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; '
+  'otherwise, or if the '
+  'memory does not exist, L9OWN. expected_version: the updated_at that the caller has read; if the memory has changed '
+  'since, nothing '
+  'is deleted (L9VER).';
 
-grant execute on function public.delete_memory(uuid) to l9_agent, l9_admin;
+grant execute on function public.delete_memory to l9_agent, l9_admin;
 --! EndIncluded 080-memories/070-delete-memory.sql
 --! Included 080-memories/080-delete-expired-memories.sql
 -- Deletes expired memories: the operation delete_expired_memories within the reach of its caller, and
@@ -17500,18 +18804,17 @@ comment on function entities.check_name(text, text) is
 
 create function entities.check_names(names text[], field text)
 returns text[]
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return array(
-  select checked.name
+  select (pg_catalog.array_agg(pg_catalog.btrim(pg_catalog.regexp_replace(input.name, '\s+', ' ', 'g')) order by input.place))[1]
   from pg_catalog.unnest(names) with ordinality as input (name, place)
   cross join lateral (select entities.check_name(input.name, field) as name) checked
   group by checked.name order by pg_catalog.min(input.place));
 
-comment on function entities.check_names(text[], text) is
-  'Returns check_name() of each name, without duplicates, in the order of the list.';
+comment on function entities.check_names is
+  'Checks each name with check_name(). Returns the names in the order of the list, each once and as it is spelled first, with '
+  'white '
+  'space trimmed and collapsed.';
 
 grant execute on function
   entities.normalise_name(text), entities.max_name_bytes(), entities.check_name(text, text), entities.check_names(text[], text)
@@ -18029,14 +19332,12 @@ stable
 parallel safe
 set search_path = ''
 as $$
-declare
-  event_time text := envelope ->> 'timestamp';
 begin
   perform events.check_word_of(envelope, 'event_type', true);
   perform events.check_word_of(envelope, 'agent_id', false);
-  -- PostgreSQL also accepts words such as tomorrow and a bare time of day, so the format is checked first.
-  if event_time !~ '^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$'
-    or not pg_input_is_valid(event_time, 'timestamptz') then
+  -- When something happened is a fact for readers of every zone, so that an hour names its own.
+  if envelope ->> 'timestamp' is not null
+    and (kinds.field_time(envelope -> 'timestamp') is null or envelope ->> 'timestamp' !~ '(Z|[+-]\d\d(:?\d\d)?)$') then
     perform identity.raise_error('L9VAL',
       'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z', 'envelope.timestamp');
   end if;
@@ -18212,9 +19513,9 @@ set search_path = ''
 as $$
 begin
   if tg_op = 'INSERT' then
-    new."timestamp" := coalesce(new."timestamp", (new.envelope ->> 'timestamp')::timestamptz);
+    new."timestamp" := coalesce(new."timestamp", kinds.field_time(new.envelope -> 'timestamp'));
   elsif new."timestamp" = old."timestamp" and new.envelope -> 'timestamp' is distinct from old.envelope -> 'timestamp' then
-    new."timestamp" := coalesce((new.envelope ->> 'timestamp')::timestamptz, new."timestamp");
+    new."timestamp" := coalesce(kinds.field_time(new.envelope -> 'timestamp'), new."timestamp");
   end if;
   return new;
 end
@@ -18852,7 +20153,8 @@ comment on column public.knowledge_facts.valid_from is
   'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that count for '
   'its confidence.';
 comment on column public.knowledge_facts.valid_to is
-  'End of validity: when the superseding fact started to hold; valid_from for a fact that an administrator''s outranks. Null: '
+  'End of validity: as stated, or when the superseding fact started to hold; valid_from for a fact that an '
+  'administrator''s outranks. Null: '
   'the fact still holds unless it is retracted.';
 comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
 comment on column public.knowledge_facts.superseded_by is
@@ -18898,6 +20200,8 @@ create table public.fact_evidence (
   confidence double precision not null,
   mentions integer not null default 1,
   valid_from timestamptz not null,
+  valid_to timestamptz,
+  end_stated_at timestamptz,
   agent text not null,
   is_from_admin boolean not null,
   content_hash bytea not null,
@@ -18914,6 +20218,8 @@ create table public.fact_evidence (
   updated_at timestamptz not null,
   constraint evidence_counts_once unique (fact_id, packet_id, creator),
   constraint evidence_confidence_between_0_and_1 check (confidence between 0 and 1),
+  constraint evidence_ends_after_it_begins check (valid_to >= valid_from),
+  constraint evidence_end_has_time check ((valid_to is null) = (end_stated_at is null)),
   constraint evidence_is_mentioned check (mentions > 0),
   constraint evidence_extracted_by_at_most_200_bytes check (octet_length(extracted_by) <= 200)
 );
@@ -18946,6 +20252,9 @@ comment on column public.fact_evidence.confidence is 'The highest confidence tha
 comment on column public.fact_evidence.mentions is
   'How often the agent stated the fact in the same words without naming a memory; otherwise 1.';
 comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
+comment on column public.fact_evidence.valid_to is
+  'The end of validity that this memory states; null: none. Of several statements the last one that gives an end counts.';
+comment on column public.fact_evidence.end_stated_at is 'When that end was stated.';
 comment on column public.fact_evidence.agent is
   'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.';
 comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
@@ -19106,7 +20415,9 @@ begin
     has_merged := true;
     update public.fact_evidence k set
       confidence = greatest(k.confidence, e.confidence), mentions = greatest(k.mentions, e.mentions),
-      valid_from = least(k.valid_from, e.valid_from), updated_at = clock_timestamp()
+      valid_from = least(k.valid_from, e.valid_from),
+      valid_to = coalesce(case when e.end_stated_at > k.end_stated_at then e.valid_to end, k.valid_to, e.valid_to),
+      end_stated_at = greatest(k.end_stated_at, e.end_stated_at), updated_at = clock_timestamp()
     from public.fact_evidence e
     where k.fact_id = duplicate.kept and e.fact_id = duplicate.fact_id and (e.packet_id, e.creator) = (k.packet_id, k.creator);
     update public.fact_evidence e set fact_id = duplicate.kept, updated_at = clock_timestamp()
@@ -19165,16 +20476,22 @@ begin atomic
     group by mine.object_normalized, e.agent
   )
   -- Multi-valued and retracted facts have no successor and contradict nothing.
-  select f.fact_id, e.next_from, e.next_id, e.at, (
+  select f.fact_id, least(e.next_from, case when stated.valid_to is not null then greatest(f.valid_from,
+    stated.valid_to) end), e.next_id, e.at, (
       select count(*) from placed p join opponents o on o.object_normalized = p.object_normalized and o.since <= p.place
       where p.fact_id = f.fact_id)::integer
   from facts.facts_with_key(key, is_single) f
-  left join ended e on e.fact_id = f.fact_id;
+  left join ended e on e.fact_id = f.fact_id
+  left join lateral (
+    select s.valid_to from public.fact_evidence s
+    where s.fact_id = f.fact_id and s.valid_to is not null and s.is_from_admin = f.is_from_admin
+    order by s.end_stated_at desc, s.evidence_id desc limit 1) stated on true;
 end;
 
 comment on function facts.supersession_chain is
   'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next '
-  'begins. An agent''s fact that begins while an administrator''s holds is outranked: it ends where it begins and names the '
+  'begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s holds is '
+  'outranked: it ends where it begins and names the '
   'other. Not executable by callers.';
 --! EndIncluded 130-facts/070-supersession.sql
 --! Included 130-facts/080-recount-voices.sql
@@ -19504,7 +20821,8 @@ create function facts.assert_fact_from(
   valid_from timestamptz default null,
   extracted_by text default null,
   is_mention boolean default false,
-  into_world boolean default false
+  into_world boolean default false,
+  valid_to timestamptz default null
 )
 returns public.knowledge_facts
 language plpgsql
@@ -19519,6 +20837,7 @@ declare
   -- Only a job may name the model that found the fact.
   model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
   is_single boolean;
+  by_admin constant boolean := derived.is_from_admin(source);
   begins_at timestamptz := assert_fact_from.valid_from;
   id uuid;
   new_fact_id uuid;
@@ -19545,21 +20864,32 @@ begin
     end if;
   end if;
 
-  id := facts.fact_at(key, is_single, begins_at, derived.is_from_admin(source));
+  if not isfinite(assert_fact_from.valid_to) or assert_fact_from.valid_to <= begins_at then
+    perform identity.raise_error('L9VAL', 'valid_to: must be a finite point in time after valid_from', 'valid_to');
+  end if;
+
+  id := facts.fact_at(key, is_single, begins_at, by_admin);
   if id is null then
     new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
-  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, content_hash, extracted_by, into_world)
+  -- What is stated again from when it had ended on holds again.
+  update public.fact_evidence e set valid_to = null, end_stated_at = null
+  where e.fact_id = id and e.valid_to <= begins_at and (not e.is_from_admin or by_admin);
+  insert into public.fact_evidence as e (
+    fact_id, packet_id, subject, object, confidence, valid_from, valid_to, end_stated_at, content_hash, extracted_by, into_world)
   values (
     id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object,
-    derived.bounded_confidence(source, assert_fact_from.confidence), begins_at,
+    derived.bounded_confidence(source, assert_fact_from.confidence), begins_at, assert_fact_from.valid_to,
+    case when assert_fact_from.valid_to is not null then clock_timestamp() end,
     source.content_hash, model, model is not null or coalesce(assert_fact_from.into_world, false))
   on conflict (fact_id, packet_id, creator) do update set
     -- An agent's strongest word counts, however often it repeats it.
     confidence = greatest(e.confidence, excluded.confidence),
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
+    valid_to = coalesce(excluded.valid_to, e.valid_to),
+    end_stated_at = coalesce(excluded.end_stated_at, e.end_stated_at),
     content_hash = excluded.content_hash,
     -- What a job finds of itself is no longer only a model's extraction.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
@@ -19581,11 +20911,11 @@ begin
 end
 $$;
 
-comment on function facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean, boolean) is
+comment on function facts.assert_fact_from is
   'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the caller''s own words, so that repeating them counts as another mention. into_world: the fact changes the world model, as every extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be able to read the memory and to write in its scope.';
 
 grant execute on function
-  facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean, boolean)
+  facts.assert_fact_from
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 130-facts/110-assert-fact-from.sql
 --! Included 130-facts/120-assert-fact.sql
@@ -19601,7 +20931,8 @@ create function public.assert_fact(
   valid_from timestamptz default null,
   scope text default null,
   project_id text default null,
-  into_world boolean default false
+  into_world boolean default false,
+  valid_to timestamptz default null
 )
 returns public.knowledge_facts
 language plpgsql
@@ -19619,7 +20950,7 @@ begin
     end if;
     return facts.assert_fact_from(
       packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
-      into_world => assert_fact.into_world);
+      into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
   end if;
 
   perform entities.check_name(assert_fact.subject, 'subject');
@@ -19636,18 +20967,17 @@ begin
   perform derived.keep_alive(packet_id);
   return facts.assert_fact_from(
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
-    is_mention => true, into_world => assert_fact.into_world);
+    is_mention => true, into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
 end
 $$;
 
-comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean) is
-  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; without one a memory of '
-  'kind fact is saved in scope (default developer) and project_id. Repeating a fact is support. A new value of a '
-  'single-valued predicate supersedes the former, but an agent''s never an administrator''s. into_world: it also '
+comment on function public.assert_fact is
+  'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory that states it; without one a '
+  'memory of kind fact is saved in scope (default developer) and project_id. Repeating a fact is support. A new value of '
+  'a single-valued predicate supersedes the former, but an agent''s never an administrator''s. into_world: it also '
   'changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
-grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean)
-  to l9_agent, l9_admin;
+grant execute on function public.assert_fact to l9_agent, l9_admin;
 --! EndIncluded 130-facts/120-assert-fact.sql
 --! Included 130-facts/130-withdraw-evidence.sql
 -- Takes back what a memory states when it is deleted, when its text changes, or when a model extracts from it again.
@@ -19991,9 +21321,10 @@ declare
   read_id uuid := uuidv7();
 begin
   perform identity.require_identity();
-  if octet_length(details::text) > 65536 or cardinality(facts) > facts.max_facts_per_read() then
+  -- Each fact may come with the one that it replaced.
+  if octet_length(details::text) > 65536 or cardinality(facts) > 2 * facts.max_facts_per_read() then
     perform identity.raise_error(
-      'L9LIM', format('details: at most 65536 bytes, facts: at most %s', facts.max_facts_per_read()), 'details');
+      'L9LIM', format('details: at most 65536 bytes, facts: at most %s', 2 * facts.max_facts_per_read()), 'details');
   end if;
   perform audit.add_audit_row(
     read_id, 'READ', 'knowledge_facts', null, left(project_id, 200), left(scope, 63),
@@ -20139,6 +21470,7 @@ set plan_cache_mode = force_custom_plan
 begin atomic
   with statements as (
     select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin, e.valid_from, e.created_at,
+      e.valid_to, e.end_stated_at,
       bool_or(e.is_from_admin) over (partition by f.fact_id) = e.is_from_admin as is_decisive
     from public.knowledge_facts f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= facts_known_at.known_at
@@ -20148,7 +21480,9 @@ begin atomic
   ), known_then as (
     select s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued, bool_or(s.is_from_admin) as is_from_admin,
       min(s.valid_from) filter (where s.is_decisive or not s.is_single_valued) as valid_from,
-      min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at
+      min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at,
+      (array_agg(s.valid_to order by s.end_stated_at desc)
+        filter (where s.is_decisive and s.end_stated_at <= facts_known_at.known_at))[1] as stated_end
     from statements s
     group by s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued
   ), placed as (
@@ -20157,7 +21491,8 @@ begin atomic
       order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id) > 0 as is_outranked
     from known_then n
   )
-  select n.fact_id, n.valid_from, lead(n.valid_from) over w, lag(n.fact_id) over w
+  select n.fact_id, n.valid_from, least(lead(n.valid_from) over w, case when n.stated_end is not null
+    then greatest(n.valid_from, n.stated_end) end), lag(n.fact_id) over w
   from placed n
   where not n.is_outranked
   -- Each fact of a multi-valued predicate is its own partition.
@@ -20204,7 +21539,9 @@ begin
     limit facts_as_of.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('valid_at', facts_as_of.valid_at, 'known_at', facts_as_of.known_at, 'k', facts_as_of.k)),
-    array(select (a).fact from unnest(matching) a), is_use => false);
+    array(select (a).fact from unnest(matching) a)
+      || array(select (a).replaced from unnest(matching) a where ((a).replaced).fact_id is not null),
+    is_use => false);
   return query select (a).* from unnest(matching) a;
 end
 $$;
@@ -20586,17 +21923,22 @@ begin
     select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents, bool_or(s.is_from_admin) as is_from_admin,
       min(s.created_at) as first_seen, max(s.last_seen) as last_seen
     from stated s group by s.relationship_id
+  ), spelled as (
+    select distinct on (s.relationship_id) s.relationship_id, s.source_entity, s.target_entity
+    from stated s where s.is_decisive
+    order by s.relationship_id, s.created_at, s.evidence_id
   ), first as (
-    select distinct on (s.relationship_id) s.relationship_id, s.packet_id, s.source_entity, s.target_entity, s.ttl, s.creator, s.source
+    select distinct on (s.relationship_id) s.relationship_id, s.packet_id, s.ttl, s.creator, s.source
     from stated s where s.is_decisive
     order by s.relationship_id, s.ttl desc nulls first, s.created_at, s.evidence_id
   )
   update public.entity_relationships r
-  set source_packet = f.packet_id, source_entity = f.source_entity, target_entity = f.target_entity, ttl = f.ttl, creator = f.creator,
-    source = f.source,
+  set source_packet = f.packet_id, source_entity = n.source_entity, target_entity = n.target_entity, ttl = f.ttl,
+    creator = f.creator, source = f.source,
     confidence = c.confidence, mention_count = t.mentions, agent_count = t.agents, is_from_admin = t.is_from_admin,
     first_seen = t.first_seen, last_seen = t.last_seen, updated_at = clock_timestamp()
   from sums t join confidences c using (relationship_id) join first f using (relationship_id)
+    join spelled n using (relationship_id)
   where r.relationship_id = t.relationship_id;
 end
 $$;
@@ -20744,7 +22086,6 @@ begin
   on conflict (relationship_id, packet_id, creator) do update
   -- An agent's strongest word counts, however often it repeats it.
   set confidence = greatest(e.confidence, excluded.confidence), mentions = e.mentions + 1,
-    source_entity = excluded.source_entity, target_entity = excluded.target_entity,
     extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
     last_seen = clock_timestamp(), updated_at = clock_timestamp();
 
@@ -21170,6 +22511,8 @@ as $$
 declare
   walk graph.graph_walk;
   exploration public.graph_exploration;
+  shown_ids uuid[];
+  read_id uuid;
 begin
   types := identity.given_list(types);
   perform identity.require_identity();
@@ -21197,9 +22540,19 @@ begin
     order by n.place);
   exploration.edges_followed := walk.followed;
   exploration.is_truncated := walk.is_truncated;
-  perform audit.audit_read(
+  shown_ids := array(
+    select distinct i.id from unnest(exploration.paths) p cross join lateral unnest(p.steps) s
+    cross join lateral unnest(s.relationship_ids) as i (id));
+  read_id := audit.audit_read(
     'READ', jsonb_build_object(
-      'function', 'explore_graph', 'entity', btrim(explore_graph.entity), 'edges_followed', exploration.edges_followed));
+      'function', 'explore_graph', 'entity', btrim(explore_graph.entity), 'edges_followed', exploration.edges_followed,
+      'ids', shown_ids));
+  perform importance.log_accesses('search', array_agg(r.relationship_id), array_agg(r.scope), array_agg(r.project_id),
+    audit_id => read_id, target_type => 'relationship')
+  from (
+    select r.*, (row_number() over () - 1) / 100 as batch
+    from public.entity_relationships r where r.relationship_id = any (shown_ids)) r
+  group by r.batch;
   return exploration;
 end
 $$;
@@ -22120,7 +23473,8 @@ create type public.memory_hit as (
   created_at timestamptz,
   relevance real,
   branch text,
-  standing public.standing
+  standing public.standing,
+  updated_at timestamptz
 );
 
 comment on type public.memory_hit is 'A memory that a search found, and the reasons for its score.';
@@ -22135,6 +23489,8 @@ comment on column public.memory_hit.creator is 'Agent that saved the memory.';
 comment on column public.memory_hit."timestamp" is 'Time when it happened.';
 comment on column public.memory_hit.speaker is 'Who said it; null if nobody is named.';
 comment on column public.memory_hit.created_at is 'Time when the memory was saved.';
+comment on column public.memory_hit.updated_at is
+  'Time when the memory was last changed, the expected_version of a later write; with as_of, since when that state held.';
 comment on column public.memory_hit.access_id is 'Identifies this hit of this search. Pass it to record_feedback.';
 comment on column public.memory_hit.content is 'Text of the memory, truncated after 8000 characters, or a preview if max_tokens leaves no room for more. get_memory returns the whole text.';
 comment on column public.memory_hit.is_truncated is 'True if content was truncated.';
@@ -24074,7 +25430,8 @@ begin
         select other.lifted from conversing other order by other.lifted desc nulls last offset request.k - 1 limit 1), 0)
   ), as_of_states as (
     -- Each row is looked up once, because every reference to a table evaluates its policies anew.
-    select r.*, p.created_at, p.words, past.packet_id is not null as is_past, past.language as past_language,
+    select r.*, p.created_at, coalesce(past.valid_from, p.updated_at) as updated_at, p.words,
+      past.packet_id is not null as is_past, past.language as past_language,
       case when past.packet_id is null then p.envelope else past.envelope end as envelope,
       case when past.packet_id is null then p."timestamp" else past."timestamp" end as "timestamp",
       case when past.packet_id is null then p.packet_type else past.packet_type end as kind,
@@ -24148,7 +25505,7 @@ begin
           'speaker', b.is_named, 'next', b.next_score, 'thread', case when b.thread_id is not null then b.thread_score end,
           'lifted', b.lifted),
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
-      b.speaker, b.created_at, b.relevance, b.state_branch, null
+      b.speaker, b.created_at, b.relevance, b.state_branch, null, b.updated_at
     )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
     (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance and r.path is null)
   into answer.hits, answer.considered, answer.left_out
@@ -26453,7 +27810,7 @@ comment on table public.world_model_entities is
 comment on column public.world_model_entities.entity_row_id is
   'UUID version 7, for references from other rows. The name of the entity is entity_id.';
 comment on column public.world_model_entities.entity_id is
-  'The name of the entity, as it was last spelled in the update that counts.';
+  'The name of the entity, as an administrator spelled it first or, if none named it, an agent.';
 comment on column public.world_model_entities.entity_id_normalized is
   'The name as it is compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.world_model_entities.entity_type is 'The type of the entity, such as service.';
@@ -26616,6 +27973,15 @@ return jsonb_build_object(
 
 comment on function world_model.setter is 'Who set an attribute by this update, as world_model_entities.set_by has it.';
 
+create function world_model.packets_of_setters(set_by jsonb) returns setof uuid
+language sql immutable parallel safe set search_path = ''
+begin atomic
+  select (s.value ->> 'packet_id')::uuid from jsonb_each(set_by) as s where s.value ->> 'packet_id' is not null;
+end;
+
+comment on function world_model.packets_of_setters is
+  'The memories by which attributes were set, for the audit row of who is shown them.';
+
 -- Looks for the last delete of each entity, drops what came before it, and keeps for each attribute the last value of
 -- an administrator or else of an agent. merge_into_entity() must give the same.
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
@@ -26662,7 +28028,8 @@ begin atomic
     from last_values l group by l.entity_key
   ), entities as (
     select c.entity_key,
-      (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version desc))[1] as entity_id,
+      -- An administrator's spelling or, if there is none, an agent's; later ones don't change it.
+      (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version))[1] as entity_id,
       (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1]
         as entity_type,
       (array_agg(c.set_by order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1] as type_set_by,
@@ -26709,7 +28076,7 @@ comment on function world_model.measure_world(uuid, int4multirange) is
   'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
 
 grant execute on function
-  world_model.world_lineage, world_model.setter, world_model.fold_world
+  world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
 to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-fold-world.sql
 --! Included 160-world-model/090-recompute-world.sql
@@ -27047,8 +28414,10 @@ begin
   end if;
   removed_keys := array(select a.key from jsonb_each(new_attributes) as a where a.value = 'null');
   is_header := entity.entity_row_id is null or applied.is_from_admin or not entity.is_from_admin;
-  if is_header then
+  if entity.entity_row_id is null or applied.is_from_admin and not entity.is_from_admin then
     entity.entity_id := change ->> 'entity_id';
+  end if;
+  if is_header then
     entity.confidence := coalesce((change ->> 'confidence')::double precision, applied.confidence);
     entity.source_packet := applied.source_packet;
     entity.creator := applied.agent;
@@ -27291,7 +28660,8 @@ create type public.world_entity as (
   set_by jsonb
 );
 comment on type public.world_entity is 'An entity of a world.';
-comment on column public.world_entity.entity_id is 'The name of the entity, as it was last spelled in the update that counts.';
+comment on column public.world_entity.entity_id is
+  'The name of the entity, as an administrator spelled it first or, if none named it, an agent.';
 comment on column public.world_entity.entity_type is 'The type of the entity, such as service.';
 comment on column public.world_entity.attributes is
   'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
@@ -27385,7 +28755,10 @@ begin
   perform audit.audit_read(
     'READ',
     jsonb_build_object(
-      'tables', jsonb_build_object('world_model_entities', cardinality(result.entities)), 'version', result.version),
+      'tables', jsonb_build_object('world_model_entities', cardinality(result.entities)), 'version', result.version,
+      'ids', array(
+        select e.source_packet from unnest(result.entities) e where e.source_packet is not null
+        union select world_model.packets_of_setters(e.set_by) from unnest(result.entities) e)),
     project_id => result.project_id, scope => result.scope);
   return result;
 end
@@ -27568,7 +28941,10 @@ begin
     'READ',
     jsonb_build_object(
       'tables', jsonb_build_object('world_model_entities', cardinality(differences)),
-      'version', later.state_version, 'former_version', earlier.state_version),
+      'version', later.state_version, 'former_version', earlier.state_version,
+      'ids', array(
+        select world_model.packets_of_setters(d.set_by) from unnest(differences) d
+        union select world_model.packets_of_setters(d.former_set_by) from unnest(differences) d)),
     project_id => later.project_id, scope => later.scope);
   return query select d.* from unnest(differences) d;
 end
@@ -28002,7 +29378,7 @@ comment on column public.reflection_store.reflection_type is
 comment on column public.reflection_store.context is
   'The circumstances in which the reflection applies or was learned: at most 8 KiB.';
 comment on column public.reflection_store.entities is
-  'The names of the entities that the reflection is about: at most 64, normalised (case, white space, Unicode).';
+  'The names of the entities that the reflection is about: at most 64, each once and as its writer spelled it.';
 comment on column public.reflection_store.confidence is
   'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is the highest '
   'confidence that the agent gave. An agent that repeats itself changes nothing.';
@@ -28131,7 +29507,7 @@ end
 $$;
 
 comment on function reflection.check_reflection(text, text, text[], double precision, text) is
-  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities, normalised and without duplicates.';
+  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities without duplicates.';
 
 grant execute on function
   reflection.priority_rank(text), reflection.can_reinforce(text, text), reflection.check_choice(text, text[], text),
@@ -28305,21 +29681,6 @@ grant execute on function reflection.store_reflection(uuid, text, text, text[], 
 -- The operation reflect: saves a lesson, or reinforces the one that says the same. reflect_on_task() calls it for
 -- each lesson of a task.
 
-create function reflection.distinguishing_words(content text)
-returns text[]
-language sql
-stable
-parallel safe
-set search_path = ''
-return array(
-  select distinct case when w.word ~ '[0-9]' then w.word else 'not' end as word
-  from pg_catalog.unnest(duplicates.distinct_words(content)) as w (word)
-  -- "don't" is split into "don" and "t".
-  where w.word ~ '[0-9]' or w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')
-  order by word);
-
-comment on function reflection.distinguishing_words(text) is
-  'The numbers in a text, and "not" if the text negates. Two texts that differ in these are never the same lesson, however similar they are.';
 
 -- Similar texts come from the search for near-duplicates; numbers, negations, types and administrators' authority
 -- then rule out those that are not the same lesson.
@@ -28333,7 +29694,7 @@ as $$
 #variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
-  hash constant bytea := packets.content_hash(content);
+  hash constant bytea := packets.text_identity(content);
 begin
   if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error that names the reason.
@@ -28350,9 +29711,8 @@ begin
     join public.reflection_store r on r.source_packet = s.packet_id
     join public.packet_store p on p.packet_id = s.packet_id
     where reflection.can_reinforce(r.reflection_type, type)
-      and reflection.distinguishing_words(p.envelope ->> 'content') = reflection.distinguishing_words(content)
       -- An administrator's words are never replaced by similar ones that an agent may change.
-      and (p.content_hash = hash or derived.may_speak_for_caller(p))
+      and (packets.text_identity(p.envelope ->> 'content') = hash or derived.may_speak_for_caller(p))
     order by s.similarity desc, s.packet_id
     limit 1);
 end
@@ -28448,7 +29808,7 @@ comment on function public.reflect(
   'caller wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
+  reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
   public.reflect(
     text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text)
 to l9_agent, l9_admin;
@@ -28523,7 +29883,7 @@ comment on column public.recalled_lesson.confidence is 'The confidence, from 0 t
 comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved, by all agents.';
 comment on column public.recalled_lesson.agent_count is 'The number of agents that saved the reflection.';
 comment on column public.recalled_lesson.context is 'The circumstances in which the reflection applies or was learned.';
-comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about, normalised.';
+comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about.';
 comment on column public.recalled_lesson.tags is 'The tags of the memory.';
 comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
 comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';
@@ -28715,7 +30075,7 @@ begin
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
       h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h.estimated_importance, h."timestamp",
-      h.explanation, h.speaker, h.created_at, h.relevance, h.branch, h.standing
+      h.explanation, h.speaker, h.created_at, h.relevance, h.branch, h.standing, h.updated_at
     )::public.memory_hit
     from unnest(ranked.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
@@ -28757,7 +30117,7 @@ create table public.task_reflections (
   what_failed text[] not null default '{}',
   recommendations text[] not null default '{}',
   related_decisions uuid[] not null default '{}',
-  execution_time_ms bigint,
+  execution_time_ms double precision,
   metrics_improved jsonb not null default '{}',
   metrics_degraded jsonb not null default '{}',
   tenant_id uuid not null references public.tenants,
@@ -28772,7 +30132,7 @@ create table public.task_reflections (
   constraint task_id_short check (task_id ~ '\S' and octet_length(task_id) <= 200),
   constraint task_outcome_known check (outcome = any (reflection.task_outcomes())),
   constraint task_metrics_objects check (jsonb_typeof(metrics_improved) = 'object' and jsonb_typeof(metrics_degraded) = 'object'),
-  constraint task_time_not_negative check (execution_time_ms >= 0)
+  constraint task_time_not_negative check (execution_time_ms >= 0 and execution_time_ms < 'infinity')
 );
 
 alter table public.task_reflections
@@ -28797,7 +30157,8 @@ comment on column public.task_reflections.what_failed is 'The things that failed
 comment on column public.task_reflections.recommendations is 'Recommendations for the next such task.';
 comment on column public.task_reflections.related_decisions is
   'Memories of decisions that the task rests on. When the row was written, the writer and everyone who could read the row could read each of them.';
-comment on column public.task_reflections.execution_time_ms is 'The duration of the task in milliseconds.';
+comment on column public.task_reflections.execution_time_ms is
+  'The duration of the task in milliseconds, which may have a fraction.';
 comment on column public.task_reflections.metrics_improved is 'The metrics that improved: an object of names and numbers or texts, such as {"tests": 212, "p95": "120 ms to 80 ms"}.';
 comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
 
@@ -29003,7 +30364,7 @@ comment on function reflection.check_metrics(jsonb, text) is
 
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  related_decisions uuid[], execution_time_ms bigint, metrics_improved jsonb, metrics_degraded jsonb)
+  related_decisions uuid[], execution_time_ms double precision, metrics_improved jsonb, metrics_degraded jsonb)
 returns void
 language plpgsql
 immutable
@@ -29015,8 +30376,8 @@ begin
     perform identity.raise_error('L9VAL', 'task_id: required', 'task_id');
   elsif description is null or description !~ '\S' then
     perform identity.raise_error('L9VAL', 'description: required', 'description');
-  elsif execution_time_ms < 0 then
-    perform identity.raise_error('L9VAL', 'execution_time_ms: must be 0 or more', 'execution_time_ms');
+  elsif not (execution_time_ms >= 0 and execution_time_ms < 'infinity') then
+    perform identity.raise_error('L9VAL', 'execution_time_ms: must be a finite number of 0 or more', 'execution_time_ms');
   elsif cardinality(related_decisions) > reflection.max_list_length() then
     perform identity.raise_error('L9LIM',
       format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)), 'related_decisions');
@@ -29031,7 +30392,7 @@ begin
 end
 $$;
 
-comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb) is
+comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb) is
   'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
 
 create function reflection.lock_task(task_id text, scope text, project_id text)
@@ -29088,7 +30449,7 @@ comment on function reflection.task_text(text, text, text, text[], text[], text[
 grant execute on function
   reflection.check_texts(text[], text), reflection.check_metrics(jsonb, text), reflection.metric_texts(jsonb),
   reflection.lock_task(text, text, text),
-  reflection.check_task(text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb),
+  reflection.check_task(text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb),
   reflection.task_text(text, text, text, text[], text[], text[], jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 170-reflection/130-check-task.sql
@@ -29152,7 +30513,7 @@ comment on function reflection.shareable_decisions(public.task_reflections, uuid
 -- already is found by the conflict with the row of its memory.
 create function reflection.store_task_reflection(
   packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  related_decisions uuid[], execution_time_ms bigint, metrics_improved jsonb, metrics_degraded jsonb)
+  related_decisions uuid[], execution_time_ms double precision, metrics_improved jsonb, metrics_degraded jsonb)
 returns public.task_reflections
 language plpgsql
 volatile
@@ -29201,7 +30562,7 @@ end
 $$;
 
 comment on function reflection.store_task_reflection(
-  uuid, text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb) is
+  uuid, text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb) is
   'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
 
 -- Asks whether the caller may see both rows and wrote the task. The same error answers all failures, so that none
@@ -29243,7 +30604,7 @@ comment on function reflection.link_lesson(uuid, uuid) is
 
 grant execute on function
   reflection.store_task_reflection(
-    uuid, text, text, text, text[], text[], text[], uuid[], bigint, jsonb, jsonb),
+    uuid, text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb),
   reflection.link_lesson(uuid, uuid), reflection.shareable_decisions(public.task_reflections, uuid[]),
   reflection.is_audience_within(public.packet_store, public.packet_store)
 to l9_agent, l9_admin;
@@ -29261,7 +30622,7 @@ create function public.reflect_on_task(
   lessons text[] default '{}',
   recommendations text[] default null,
   related_decisions uuid[] default null,
-  execution_time_ms bigint default null,
+  execution_time_ms double precision default null,
   metrics_improved jsonb default null,
   metrics_degraded jsonb default null,
   scope text default 'developer',
@@ -29354,14 +30715,14 @@ end
 $$;
 
 comment on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text) is
+  text, text, text, text[], text[], text[], text[], uuid[], double precision, jsonb, jsonb, text, text, text[], text[], text) is
   'Saves the result of a task, once for each task_id of a scope and project; a later call replaces the values that '
   'it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or unknown. lessons, '
   'false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
   'reader of the task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], bigint, jsonb, jsonb, text, text, text[], text[], text)
+  text, text, text, text[], text[], text[], text[], uuid[], double precision, jsonb, jsonb, text, text, text[], text[], text)
 to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/150-reflect-on-task.sql
 --! Included 170-reflection/160-link-to-task.sql
@@ -29490,7 +30851,7 @@ comment on column public.memory_summaries.scope_value is
   'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
 comment on column public.memory_summaries.key_facts is 'The most important facts.';
 comment on column public.memory_summaries.key_entities is
-  'The names of the entities that the summary is about, normalised (case, white space, Unicode).';
+  'The names of the entities that the summary is about, each once and as its writer spelled it.';
 comment on column public.memory_summaries.key_decisions is 'The decisions that were made.';
 comment on column public.memory_summaries.packet_count is 'The number of memories that the summary rests on, at most 500.';
 comment on column public.memory_summaries.confidence is 'The confidence of the writer in the summary, from 0 to 1.';
@@ -30290,7 +31651,9 @@ declare
     select d from summaries.find_due_for_caller(scope_types, scope_value, project_id, min_packets, max_sources, k) d);
 begin
   perform audit.audit_read(
-    'READ', jsonb_build_object('function', 'due_summaries', 'rows', cardinality(due)), project_id => project_id);
+    'READ', jsonb_build_object('function', 'due_summaries', 'rows', cardinality(due), 'ids', array(
+      select d.summary_id from unnest(due) d where d.summary_id is not null
+      union select i.id from unnest(due) d cross join lateral unnest(d.source_packet_ids) as i (id))), project_id => project_id);
   return query select d.* from unnest(due) d;
 end
 $$;
@@ -31128,19 +32491,6 @@ end;
 comment on function extraction.extracted_items(jsonb, text, text[]) is
   'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these texts (at most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1. Not executable by callers.';
 
-create function extraction.extracted_time(value text)
-returns timestamptz
-language sql
-stable
-parallel safe
-set search_path = ''
-return case
-  when value ~ '^\d{4}-\d{2}-\d{2}([T ][0-9:.]+(Z|[+-]\d{2}:?\d{2})?)?$' and pg_catalog.pg_input_is_valid(value, 'timestamptz')
-  then value::timestamptz end;
-
-comment on function extraction.extracted_time(text) is
-  'Returns the date or time that a model gave, or null if it is neither. Not executable by callers.';
-
 -- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
 -- and asserts item by item; a refused item is undone alone.
 create function extraction.store_extraction(
@@ -31195,7 +32545,7 @@ begin
       begin
         perform facts.assert_fact_from(
           source.packet_id, btrim(item ->> 'subject'), item ->> 'predicate', to_jsonb(btrim(item ->> 'object')),
-          (item ->> 'confidence')::double precision, extraction.extracted_time(item ->> 'valid_from'),
+          (item ->> 'confidence')::double precision, kinds.field_time(item -> 'valid_from'),
           extracted_by => store_extraction.model);
         stored.facts := stored.facts + 1;
         continue;
@@ -31950,8 +33300,8 @@ begin
   elsif coalesce(session ->> 'session_id', '') !~ '\S' or jsonb_typeof(session -> 'session_id') <> 'string'
     or octet_length(session ->> 'session_id') > 200 then
     perform identity.raise_error('L9VAL', 'session.session_id: must be a text of 1 to 200 bytes', 'session');
-  elsif coalesce(jsonb_typeof(session -> 'timestamp'), 'null') not in ('string', 'null') or not pg_input_is_valid(session ->> 'timestamp', 'timestamptz')
-    or coalesce(jsonb_typeof(session -> 'ended_at'), 'null') not in ('string', 'null') or not pg_input_is_valid(session ->> 'ended_at', 'timestamptz') then
+  elsif session ->> 'timestamp' is not null and kinds.field_time(session -> 'timestamp') is null
+    or session ->> 'ended_at' is not null and kinds.field_time(session -> 'ended_at') is null then
     perform identity.raise_error('L9VAL', 'session.timestamp, session.ended_at: must be times as in 2026-12-31T23:59:59Z', 'session');
   elsif coalesce(jsonb_typeof(session -> 'tool_name'), 'null') not in ('string', 'null') or octet_length(session ->> 'tool_name') > 100 then
     perform identity.raise_error('L9VAL', 'session.tool_name: must be a text of at most 100 bytes', 'session');
@@ -32001,7 +33351,7 @@ create table public.session_archives (
   messages_given integer not null,
   predecessor_id uuid,
   tags text[] not null,
-  schema_version integer not null,
+  schema_version text not null,
   connectors text[] not null,
   key_id text not null,
   redundancy integer not null generated always as (cardinality(connectors)) stored,
@@ -32211,20 +33561,20 @@ comment on policy definer_functions on archive.prepared_sessions is 'Functions p
 
 create function archive.narrowest_scope()
 returns text
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
-  select s.name
-  from unnest((identity.current_identity()).writable_scopes) as s (name)
-  order by (
-    select count(*) from identity.active_actors a
-    where a.tenant_id = identity.current_tenant_id() and s.name = any (a.readable_scopes)), s.name
+  select s.scope
+  from public.scopes s
+  where s.tenant_id = identity.current_tenant_id() and s.scope = any ((identity.current_identity()).writable_scopes)
+  -- By what the scopes are for. If other actors' rights decided, registering an actor could widen the default of everyone.
+  order by s.is_project_scoped desc,
+    case s.scope when 'l-private' then 0 when 'developer' then 2 when 'global' then 2 else 1 end, s.scope
   limit 1;
 end;
-comment on function archive.narrowest_scope() is
-  'Of the scopes that the caller may write, the one that the fewest actors may read. Definer: reads the actors of the tenant.';
+comment on function archive.narrowest_scope is
+  'The default scope of an archive, of those that the caller may write: l-private, else a scope of the tenant with projects, '
+  'else '
+  'developer, else one without projects. It depends on nobody else''s rights.';
 
 create type archive.prepared_session as (
   archive_id uuid,
@@ -32301,14 +33651,17 @@ begin
   values (
     answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id', document ->> 'tool_name',
     left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200), summary,
-    (document ->> 'timestamp')::timestamptz, (document ->> 'ended_at')::timestamptz, coalesce(jsonb_array_length(document -> 'messages'), 0),
+    kinds.field_time(document -> 'timestamp'), kinds.field_time(document -> 'ended_at'), coalesce(jsonb_array_length(document -> 'messages'), 0),
     case when jsonb_typeof(session -> 'messages') = 'array' then jsonb_array_length(session -> 'messages') else 0 end,
     array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);
   return answer;
 end
 $$;
 comment on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) is
-  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found first. The default scope is the narrowest that the caller may write. Errors: L9VAL, L9LIM, L9SCP, L9SEC for a secret in project_id, L9AUT. Definer: reads settings and writes prepared_sessions.';
+  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. '
+  'With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is '
+  'found first. The default scope is narrowest_scope(). Errors: L9VAL, L9LIM, L9SCP, L9SEC for a secret in project_id, L9AUT. '
+  'Definer: reads settings and writes prepared_sessions.';
 
 grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
@@ -32532,7 +33885,8 @@ begin
     key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
   values (
     archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at, prepared.ended_at,
-    source."timestamp", prepared.message_count, prepared.messages_given, prepared.tags, 1, connectors, key_id, prepared.redacted, fingerprint,
+    source."timestamp", prepared.message_count, prepared.messages_given, prepared.tags, '1', connectors, key_id,
+    prepared.redacted, fingerprint,
     to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
   returning * into stored;
   insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
@@ -32722,7 +34076,7 @@ create type archive.opened_session as (
   archive_id uuid,
   tenant_id uuid,
   content_hash bytea,
-  schema_version integer,
+  schema_version text,
   connectors text[],
   key_id text,
   wrapped_key bytea,
@@ -32859,9 +34213,20 @@ to l9_agent, l9_admin, l9_platform_admin;
 --! Included 205-archive/090-query-session-archives.sql
 -- The operation query_cascade_memories: finds archived sessions by the words of their summaries, or lists the newest.
 
+create function archive.log_found(packet_ids uuid[])
+returns void
+language sql volatile set search_path = ''
+begin atomic
+  select importance.log_accesses(
+    'search', array_agg(a.archive_id), array_agg(a.scope), array_agg(a.project_id), target_type => 'archive')
+  from public.session_archives a where a.packet_id = any (packet_ids) having count(*) > 0;
+end;
+comment on function archive.log_found is 'Writes to the access log which of these archives the caller was shown.';
+grant execute on function archive.log_found to l9_agent, l9_admin;
+
 create function public.query_cascade_memories(
   query text default null, tags text[] default null, since timestamptz default null, until timestamptz default null,
-  "limit" integer default 20, project_id text default null)
+  "limit" integer default 20, project_id text default null, session_id text default null)
 returns setof public.session_archives
 language plpgsql
 volatile
@@ -32873,6 +34238,7 @@ declare
   hits public.memory_hit[];
 begin
   tags := identity.given_list(tags);
+  session_id := identity.given_text(session_id);
   if "limit" is null or "limit" not between 1 and 100 then
     perform identity.raise_error('L9VAL', 'limit: must be from 1 to 100', 'limit');
   elsif since > until then
@@ -32881,12 +34247,18 @@ begin
   if nullif(btrim(query), '') is not null then
     -- The memories of kind session are searched, so that ranking, audit and access log are those of every search.
     hits := (public.search_memory(
-      query => query, k => "limit", mode => 'lexical', kinds => '{session}', tags => tags, since => since, until => until,
-      project_id => nullif(project_id, ''))).hits;
+      -- The search does not know sessions; of one there are few archives.
+      query => query, k => case when session_id is null then "limit" else 100 end, mode => 'lexical', kinds => '{session}',
+      tags => tags, since => since, until => until, project_id => nullif(project_id, ''))).hits;
+    found_ids := array(
+      select h.packet_id from unnest(hits) with ordinality as h
+      join public.session_archives a on a.packet_id = h.packet_id and (session_id is null or a.session_id = session_id)
+      order by h.ordinality limit "limit");
+    perform archive.log_found(found_ids);
     return query
-      select a.* from unnest(hits) with ordinality as h
-      join public.session_archives a on a.packet_id = h.packet_id
-      order by h.ordinality;
+      select a.* from unnest(found_ids) with ordinality as f (packet_id, place)
+      join public.session_archives a on a.packet_id = f.packet_id
+      order by f.place;
     return;
   end if;
   perform identity.require_identity();
@@ -32900,6 +34272,7 @@ begin
       from public.session_archives a
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
+        and (session_id is null or a.session_id = session_id)
         and (tags is null or a.tags && tags)
         and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
         and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
@@ -32908,16 +34281,17 @@ begin
     order by a.happened_at desc, a.archive_id desc
     limit "limit") newest;
   perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
+  perform archive.log_found(found_ids);
   return query
     select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.happened_at desc, a.archive_id desc;
 end
 $$;
-comment on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) is
+comment on function public.query_cascade_memories is
   'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or the '
-  'newest; of a resumed session the last archive. tags: any of these. since, until: when the session ended, or else '
-  'began, or else was archived, from since on and before until. limit: 1 to 100. Only the index is read, never a '
+  'newest; of a resumed session the last archive. session_id: only this session. tags: any of these. since, until: '
+  'when the session ended, or else began, or else was archived. limit: 1 to 100. Only the index is read, never a '
   'store. Audited. Errors: L9VAL, L9AUT.';
-grant execute on function public.query_cascade_memories(text, text[], timestamptz, timestamptz, integer, text) to l9_agent, l9_admin;
+grant execute on function public.query_cascade_memories to l9_agent, l9_admin;
 --! EndIncluded 205-archive/090-query-session-archives.sql
 --! Included 205-archive/100-rotate-archive-keys.sql
 -- Steps through archives, to wrap their keys with another master key or to verify them. The operations
@@ -33140,8 +34514,10 @@ comment on column public.storage_prices.connector is 'The kind of store: postgre
 comment on column public.storage_prices.priced_on is 'The day from which the price holds.';
 comment on column public.storage_prices.currency is 'The code of the currency, such as EUR, USD or LUME.';
 comment on column public.storage_prices.per_gb_month is 'The price of keeping 10^9 bytes for a month. Null: unknown.';
-comment on column public.storage_prices.per_gb_once is 'The price of storing 10^9 bytes once, such as transfer. Null: unknown.';
-comment on column public.storage_prices.per_object_once is 'The price of storing one object, whatever its size. Null: unknown.';
+comment on column public.storage_prices.per_gb_once is
+  'The price of storing 10^9 bytes once, such as transfer. Null: none, if per_object_once is set.';
+comment on column public.storage_prices.per_object_once is
+  'The price of storing one object, whatever its size. Null: none, if per_gb_once is set.';
 comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
 comment on column public.storage_prices.updated_at is 'When the row was last changed.';
 
@@ -33323,13 +34699,15 @@ begin
 
   gigabytes := estimate.bytes / 1000000000.0;
   estimate.currency := (estimate.price).currency;
-  estimate.one_off_cost := trim_scale(round(
-    estimate.redundancy * (gigabytes * (estimate.price).per_gb_once + (estimate.price).per_object_once), 12));
+  -- Most price lists have only one of the two; what a list does not name costs nothing.
+  if coalesce((estimate.price).per_gb_once, (estimate.price).per_object_once) is not null then
+    estimate.one_off_cost := trim_scale(round(estimate.redundancy * (
+      gigabytes * coalesce((estimate.price).per_gb_once, 0) + coalesce((estimate.price).per_object_once, 0)), 12));
+  end if;
   estimate.monthly_cost := trim_scale(round(estimate.redundancy * gigabytes * (estimate.price).per_gb_month, 12));
   missing := concat_ws(', ',
-    case when (estimate.price).per_gb_month is null then 'per_gb_month' end,
-    case when (estimate.price).per_gb_once is null then 'per_gb_once' end,
-    case when (estimate.price).per_object_once is null then 'per_object_once' end);
+    case when estimate.monthly_cost is null then 'per_gb_month' end,
+    case when estimate.one_off_cost is null then 'per_gb_once or per_object_once' end);
   if missing <> '' then
     estimate.reason := format('the price of the connector %s does not say %s', estimate.connector, missing);
   end if;
@@ -33338,7 +34716,10 @@ end
 $$;
 
 comment on function public.estimate_storage_cost(bigint, integer, text, text) is
-  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost is null where a price that it needs is unknown, and reason says which. By default one copy in postgres, or as the archive is stored. Writes an audit row. Errors: L9VAL, L9OWN, L9AUT.';
+  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, '
+  '1 to 100) with a connector, from the newest price that the tenant set. A cost is null where no price for it is set, and '
+  'reason says which; of the prices for storing once, one is enough. By default one copy in postgres, or as the archive is '
+  'stored. Writes an audit row. Errors: L9VAL, L9OWN, L9AUT.';
 
 grant execute on function public.estimate_storage_cost(bigint, integer, text, text) to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/330-estimate-storage-cost.sql
@@ -34021,19 +35402,24 @@ select
   a.access_id, a.target_type, a.target_id, a.agent_id, a.access_context,
   case when a.audit_id is not null then importance.query_text_of(a.audit_id) end as query_text, a.relevance_score,
   f.was_useful, f.reason as feedback_reason, a.accessed_at, a.tenant_id, a.org_id, a.user_id, a.project_id, a.scope,
-  coalesce(p.correlation_id, k.correlation_id) as correlation_id, coalesce(p.session_id, k.session_id) as session_id,
-  coalesce(p.trace_id, k.trace_id) as trace_id
+  coalesce(p.correlation_id, k.correlation_id, r.correlation_id, s.correlation_id) as correlation_id,
+  coalesce(p.session_id, k.session_id, r.session_id, s.session_id) as session_id,
+  coalesce(p.trace_id, k.trace_id, r.trace_id, s.trace_id) as trace_id
 from importance.memory_access_log a
 left join public.memory_feedback f on f.access_id = a.access_id
--- Joined instead of stored, so that a search writes no more for it and rows don't outlive what they tell of a memory or fact.
+-- Joined instead of stored, so that a search writes no more for it and rows don't outlive what they tell of their target.
 left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.target_id
-left join public.knowledge_facts k on a.target_type = 'fact' and k.fact_id = a.target_id;
+left join public.knowledge_facts k on a.target_type = 'fact' and k.fact_id = a.target_id
+left join public.entity_relationships r on a.target_type = 'relationship' and r.relationship_id = a.target_id
+left join public.session_archives s on a.target_type = 'archive' and s.archive_id = a.target_id;
 
 comment on view public.memory_access_log is
-  'Which agent saw which memory or fact, when, for which query, and whether it helped. Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
+  'Which agent saw which memory, fact, relationship or archive, when, for which query, and whether it helped. Agents see their '
+  'own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
 comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column public.memory_access_log.target_type is 'The type of the target: memory or fact.';
-comment on column public.memory_access_log.target_id is 'The id of the memory or fact, which may have been deleted since.';
+comment on column public.memory_access_log.target_type is
+  'The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.';
+comment on column public.memory_access_log.target_id is 'The id of the target, which may have been deleted since.';
 comment on column public.memory_access_log.agent_id is 'The caller.';
 comment on column public.memory_access_log.access_context is
   'search if the target was among the hits of a search; get if it was read in full.';
@@ -34052,11 +35438,11 @@ comment on column public.memory_access_log.project_id is 'The project of the tar
 comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
 
 comment on column public.memory_access_log.correlation_id is
-  'The correlation id of the memory or fact, as far as the reader may read it.';
+  'The correlation id of the target, as far as the reader may read it.';
 comment on column public.memory_access_log.session_id is
-  'The session of the memory or fact, as far as the reader may read it.';
+  'The session of the target, as far as the reader may read it.';
 comment on column public.memory_access_log.trace_id is
-  'The trace of the memory or fact, as far as the reader may read it.';
+  'The trace of the target, as far as the reader may read it.';
 
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/085-access-log-view.sql
@@ -34254,6 +35640,23 @@ return case kind when 'ddl' then 'ddl_migrations' else kind || 's' end;
 
 comment on function kinds.view_name(text) is 'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
 
+create function kinds.typed_value(field public.memory_kind_fields)
+returns text language sql immutable parallel safe
+return pg_catalog.format(
+  case (field).type
+    when 'text' then 'p.envelope ->> %L'
+    when 'number' then 'kinds.field_number(p.envelope -> %L)'
+    when 'boolean' then 'kinds.field_boolean(p.envelope -> %L)'
+    when 'date' then 'kinds.field_date(p.envelope -> %L)'
+    when 'timestamp' then 'kinds.field_time(p.envelope -> %L)'
+    when 'uuid' then 'kinds.field_uuid(p.envelope -> %L)'
+    when 'text[]' then 'kinds.field_texts(p.envelope -> %L)'
+    else 'p.envelope -> %L'
+  end, (field).field);
+
+comment on function kinds.typed_value is
+  'The SQL of the value of a field with its type, in a view of packet_store p; null if the value is not of that type.';
+
 -- Builds the list of columns from the fields, creates the view, and copies the comments: GraphQL and psql show what a
 -- field means without a second description.
 create procedure kinds.create_view(kind text)
@@ -34272,17 +35675,8 @@ declare
 begin
   select k.* into strict built_in from public.memory_kinds k where k.kind = kind and k.tenant_id is null;
   for field in select f.* from public.memory_kind_fields f where f.kind_id = built_in.kind_id order by f.place loop
-    columns := columns || format(
-      case field.type
-        when 'text' then 'p.envelope ->> %1$L'
-        when 'number' then 'kinds.field_number(p.envelope -> %1$L)'
-        when 'boolean' then 'kinds.field_boolean(p.envelope -> %1$L)'
-        when 'date' then 'kinds.field_date(p.envelope -> %1$L)'
-        when 'timestamp' then 'kinds.field_time(p.envelope -> %1$L)'
-        when 'uuid' then 'kinds.field_uuid(p.envelope -> %1$L)'
-        when 'text[]' then 'kinds.field_texts(p.envelope -> %1$L)'
-        else 'p.envelope -> %1$L'
-      end || ' as %2$I', field.field, case when field.field = any (common) then kind || '_' || field.field else field.field end);
+    columns := columns || format('%s as %I', kinds.typed_value(field),
+      case when field.field = any (common) then kind || '_' || field.field else field.field end);
   end loop;
   execute format(
     $sql$create view public.%I with (security_invoker = true) as
@@ -34328,13 +35722,14 @@ $$;
 comment on index public.packet_store_kinds_idx is 'Finds the memories of a built-in kind, for its view.';
 --! EndIncluded 212-kind-views/030-views.sql
 --! Included 212-kind-views/040-cortex.sql
--- The tables of the older system as views in a schema of their own, for programs that still read them. They select
--- from the views of kinds, and one from agent_memory_events.
+-- The tables of the older system as views in a schema of their own, for programs that still read them. No function of the
+-- product calls them.
 
 create schema cortex;
 
 comment on schema cortex is
-  'The tables of the older system as read-only views, under the policies of memories. Not exposed over GraphQL. New programs read decisions, issues and the other views of kinds.';
+  'The tables of the older system as read-only views, under the policies of what they show. Not exposed over GraphQL. '
+  'New programs read decisions, issues and the other views of kinds, and the tables of schema public.';
 
 grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
 
@@ -34346,37 +35741,55 @@ set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
-  source constant regclass := format('public.%I', kinds.view_name(kind))::regclass;
-  field record;
-  columns text[] := array['packet_id as id'];
+  columns text[] := array['p.packet_id as id'];
+  meanings jsonb := '{}';
+  field public.memory_kind_fields;
+  name text;
 begin
   for field in
-    select f.field, (select a.attname from pg_attribute a where a.attrelid = source and a.attname in (f.field, kind || '_' || f.field)
-      order by length(a.attname) desc limit 1) as source_column
+    select f.*
     from public.memory_kind_fields f
     join public.memory_kinds k on k.kind_id = f.kind_id and k.kind = kind and k.tenant_id is null
     order by f.place
   loop
-    columns := columns || format('%I as %I', field.source_column, field.field);
+    -- The older tables name the type of a list of objects.
+    foreach name in array
+      case field.type when 'object[]' then array[field.field, field.field || '_jsonb'] else array[field.field] end
+    loop
+      columns := columns || format('%s as %I', kinds.typed_value(field), name);
+      meanings := meanings || jsonb_build_object(name, field.meaning);
+    end loop;
   end loop;
-  execute format('create view cortex.%I with (security_invoker = true) as select %s, created_at, updated_at from %s',
-    older_name, array_to_string(columns, ', '), source);
+  meanings := meanings || jsonb_build_object(
+    'id', 'The memory.',
+    'tags', 'The tags of the memory.',
+    'content_hash', 'The content hash of the memory in hexadecimal digits.',
+    'ts', 'When it happened: the event time of the memory.',
+    'expires_at', 'From when on nobody can read it; null: it stays.',
+    'created_at', 'When the memory was saved.',
+    'updated_at', 'When a caller last changed the memory.');
+  execute format(
+    $sql$create view cortex.%I with (security_invoker = true) as
+      select %s, p.tags, encode(p.content_hash, 'hex') as content_hash, p."timestamp" as ts, p.ttl as expires_at,
+        p.created_at, p.updated_at
+      from public.packet_store p where p.packet_type = %L$sql$,
+    older_name, array_to_string(columns, ', '), kind);
   execute format('comment on view cortex.%I is %L', older_name, format(
-    'Memories of kind %s as the older system''s table %s: what the caller may read. Read-only; %s has more columns.', kind, older_name, source));
-  for field in
-    select older.attname as name, col_description(source, (select a.attnum from pg_attribute a where a.attrelid = source and a.attname = any (
-      case older.attname when 'id' then array['packet_id'] when 'branch' then array[kind || '_branch'] else array[older.attname::text] end))) as meaning
-    from pg_attribute older
-    where older.attrelid = format('cortex.%I', older_name)::regclass and older.attnum > 0
+    'Memories of kind %s as the older system''s table %s: what the caller may read. Read-only; %s has more columns.',
+    kind, older_name, kinds.view_name(kind)));
+  for name in
+    select a.attname from pg_attribute a where a.attrelid = format('cortex.%I', older_name)::regclass and a.attnum > 0
   loop
-    execute format('comment on column cortex.%I.%I is %L', older_name, field.name, field.meaning);
+    execute format('comment on column cortex.%I.%I is %L', older_name, name, meanings ->> name);
   end loop;
   execute format('grant select on cortex.%I to l9_agent, l9_admin, l9_platform_admin', older_name);
 end
 $$;
 
-comment on procedure kinds.create_older_view(text, text) is
-  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as columns, id, created_at and updated_at.';
+comment on procedure kinds.create_older_view is
+  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as columns, '
+  'and id, '
+  'tags, content_hash, ts, expires_at, created_at and updated_at. A list of objects, such as steps, is also steps_jsonb.';
 
 do $$
 declare
@@ -34395,21 +35808,107 @@ end
 $$;
 
 create view cortex.event_audit with (security_invoker = true) as
-select e.packet_id as id, e.event_type, e.agent_id, e."timestamp", e.content, e.created_at, e.updated_at
-from public.agent_memory_events e;
+select
+  a.audit_id as id,
+  a.table_name as entity_type,
+  a.row_id as entity_id,
+  a.operation,
+  a.caller as actor,
+  a.details - '{caller,creator,source,tool_name}'::text[]
+    || jsonb_strip_nulls(jsonb_build_object(
+      'status', a.status, 'sqlstate', a.sqlstate, 'project_id', a.project_id, 'scope', a.scope)) as change,
+  a.occurred_at as ts,
+  a.occurred_at as created_at
+from public.audit_log a;
 
 comment on view cortex.event_audit is
-  'Events as the older system''s table event_audit: what the caller may read of agent_memory_events. Read-only.';
-comment on column cortex.event_audit.id is 'The memory that holds the event.';
-comment on column cortex.event_audit.event_type is 'The type of the event.';
-comment on column cortex.event_audit.agent_id is 'The agent that the event names.';
-comment on column cortex.event_audit."timestamp" is 'When the event happened.';
-comment on column cortex.event_audit.content is 'What happened.';
-comment on column cortex.event_audit.created_at is 'When the memory was saved.';
-comment on column cortex.event_audit.updated_at is 'When a caller last changed the memory.';
+  'The audit log as the older system''s table event_audit: what was done to which row, by whom. Read-only. Its readers are '
+  'those of '
+  'audit_log: administrators within their tenant and scopes, and operators.';
+comment on column cortex.event_audit.id is 'The row of audit_log.';
+comment on column cortex.event_audit.entity_type is
+  'The table that was changed or read; packet_store holds memories of all kinds.';
+comment on column cortex.event_audit.entity_id is
+  'The row that was changed or read; null if there were several (change names their ids) or none.';
+comment on column cortex.event_audit.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
+comment on column cortex.event_audit.actor is 'The actor that did it.';
+comment on column cortex.event_audit.change is
+  'What is known of it, without contents: the kind of a memory, its former scope or project, filters, counts and ids, and '
+  'status.';
+comment on column cortex.event_audit.ts is 'When it happened.';
+comment on column cortex.event_audit.created_at is 'When it happened.';
 
-grant select on cortex.event_audit to l9_agent, l9_admin, l9_platform_admin;
+grant select on cortex.event_audit to l9_admin, l9_platform_admin;
+-- No grant for l9_agent, as on audit_log: rows about other callers would reveal what it must not know.
 --! EndIncluded 212-kind-views/040-cortex.sql
+--! Included 212-kind-views/050-substrate-views.sql
+-- Reflections, task reflections and summaries with all columns that the older schema names, for programs that read those in SQL.
+-- The added columns are computed for their reader: they belong to other rows, which may be hidden from it, move or be erased.
+
+create view cortex.reflection_store with (security_invoker = true) as
+select
+  r.*,
+  (select t.task_id from public.reflection_store_tasks(r) t limit 1) as task_id,
+  public.reflection_store_content(r) as content,
+  public.reflection_store_tags(r) as tags,
+  public.reflection_store_access_count(r) as access_count
+from public.reflection_store r;
+
+create view cortex.task_reflections with (security_invoker = true) as
+select
+  t.*,
+  public.task_reflections_lessons_learned(t) as lessons,
+  public.task_reflections_false_constraints(t) as false_constraints,
+  public.task_reflections_helpful_patterns(t) as helpful_patterns
+from public.task_reflections t;
+
+create view cortex.memory_summaries with (security_invoker = true) as
+select
+  s.*,
+  public.memory_summaries_summary_text(s) as summary_text,
+  public.memory_summaries_source_packet_ids(s) as source_packet_ids
+from public.memory_summaries s;
+
+comment on view cortex.reflection_store is
+  'Lessons as in public.reflection_store, with their text, tags, access count and task: what the caller may read. Read-only.';
+comment on view cortex.task_reflections is
+  'Results of tasks as in public.task_reflections, with the texts of their lessons: what the caller may read. Read-only.';
+comment on view cortex.memory_summaries is
+  'Summaries as in public.memory_summaries, with their text and sources: what the caller may read. Read-only.';
+
+do $$
+declare
+  shown record;
+begin
+  for shown in
+    select c.relname, a.attname, col_description(format('public.%I', c.relname)::regclass, o.attnum) as meaning
+    from pg_class c
+    join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+    join pg_attribute o on o.attrelid = format('public.%I', c.relname)::regclass and o.attname = a.attname
+    where c.relnamespace = 'cortex'::regnamespace and c.relname in ('reflection_store', 'task_reflections', 'memory_summaries')
+  loop
+    execute format('comment on column cortex.%I.%I is %L', shown.relname, shown.attname, shown.meaning);
+  end loop;
+end
+$$;
+
+comment on column cortex.reflection_store.task_id is
+  'The first task that the lesson was learned from and that the caller may read; null if there is none.';
+comment on column cortex.reflection_store.content is 'The text of the lesson, from its memory.';
+comment on column cortex.reflection_store.tags is 'The tags of the lesson, from its memory.';
+comment on column cortex.reflection_store.access_count is
+  'How often it was found, recalled or read, up to the last roll-up of the access log.';
+comment on column cortex.task_reflections.lessons is 'The texts of its lessons that the caller may read, without the two below.';
+comment on column cortex.task_reflections.false_constraints is
+  'The texts of those of its lessons that are constraints which proved false.';
+comment on column cortex.task_reflections.helpful_patterns is 'The texts of those of its lessons that are patterns.';
+comment on column cortex.memory_summaries.summary_text is 'The text of the summary, from its memory.';
+comment on column cortex.memory_summaries.source_packet_ids is 'The memories that it rests on and that the caller may read.';
+
+grant select on cortex.reflection_store, cortex.task_reflections, cortex.memory_summaries
+to l9_agent, l9_admin, l9_platform_admin;
+-- No grant to write: the functions that write lessons, tasks and summaries check who may.
+--! EndIncluded 212-kind-views/050-substrate-views.sql
 --! Included 220-forgetting/000-schema.sql
 create schema forgetting;
 comment on schema forgetting is
@@ -35285,7 +36784,7 @@ as $$
   with input as materialized (
     select e.place, r.*,
       pg_catalog.sha256(pg_catalog.convert_to(r.content, 'UTF8')) as source_hash,
-      packets.content_hash(r.content) as content_hash,
+      packets.content_hash(r.content) as content_hash, packets.text_identity(r.content) as text_identity,
       octet_length(r.metadata::text) > packets.max_metadata_bytes() as has_much_metadata
     from jsonb_array_elements(records) with ordinality as e (record, place)
     cross join lateral jsonb_to_record(e.record) as r (
@@ -35311,9 +36810,9 @@ as $$
     select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
   ), same_content as materialized (
     -- The hash is the only condition, so that the planner uses its index.
-    select p.packet_id, p.identity_hash as content_hash, p.tenant_id, p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id,
+    select p.packet_id, p.identity_hash, p.tenant_id, p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id,
       case when p.packet_type = 'message' then jsonb_build_array(p.thread_id, extract(epoch from p."timestamp"), p.speaker) end as turn
-    from public.packet_store p where p.identity_hash = any (array(select g.content_hash from input g))
+    from public.packet_store p where p.identity_hash = any (array(select g.text_identity from input g))
   ), classified as materialized (
     select s.*, j.reason, a.packet_id as existing_id,
       case
@@ -35331,7 +36830,7 @@ as $$
     ) j
     left join same_content a
       on j.reason is null
-      and a.content_hash = s.content_hash
+      and a.identity_hash = s.text_identity
       and a.tenant_id = classify_legacy_row.tenant_id
       and a.scope = s.scope
       and a.project_id is not distinct from s.project_id
@@ -35343,7 +36842,7 @@ as $$
   )
   select f.place, f.source_id, f.reason, f.packet_id, f.existing_id,
     first_value(f.place) over ordered, first_value(f.packet_id) over ordered,
-    encode(pg_catalog.sha256(f.content_hash || pg_catalog.convert_to(
+    encode(pg_catalog.sha256(f.text_identity || pg_catalog.convert_to(
       (jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id) || coalesce(f.turn, '[]'))::text, 'UTF8')), 'base64'),
     f.kind,
     jsonb_build_object('content', f.content)
@@ -35362,7 +36861,7 @@ as $$
     f.access_count, f.last_accessed, f.source_hash, f.content_hash, f.embedding
   from classified f
   window
-    duplicates as (partition by f.reason, f.content_hash, f.scope, f.project_id, f.kind, f.user_id, f.turn),
+    duplicates as (partition by f.reason, f.text_identity, f.scope, f.project_id, f.kind, f.user_id, f.turn),
     ordered as (duplicates order by f.place)
 $$;
 

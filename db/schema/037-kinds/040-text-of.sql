@@ -56,7 +56,7 @@ return condition is not null and not exists (
 comment on function kinds.is_met(jsonb, jsonb) is
   'True if the fields meet a condition of memory_kinds: each field that it names has one of the listed values, or any where it says true. {} is always met, null never.';
 
-create function kinds.identity_of(rules jsonb, fields jsonb, packet_id uuid, content_hash bytea)
+create function kinds.identity_of(rules jsonb, fields jsonb, packet_id uuid, text_identity bytea)
 returns bytea
 language sql
 immutable
@@ -64,12 +64,13 @@ parallel safe
 set search_path = ''
 return case
   when kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then pg_catalog.sha256(pg_catalog.uuid_send(packet_id))
-  when pg_catalog.jsonb_array_length(rules -> 'identity') = 0 then content_hash
+  when pg_catalog.jsonb_array_length(rules -> 'identity') = 0 then text_identity
   else (
     select pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_agg(
-      case i.alternatives when 'content' then pg_catalog.encode(content_hash, 'hex') else (
+      case i.alternatives when 'content' then pg_catalog.encode(text_identity, 'hex') else (
         select case when given.value ~ '/' then pg_catalog.btrim(given.value, e' \t\r\n')
-          else pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(given.value, '\s+', ' ', 'g'))) end
+          else pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(given.value, '\s+', ' ', 'g')))
+            || coalesce(' ' || pg_catalog.encode(words.case_hash(given.value), 'hex'), '') end
         from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
         cross join lateral (select fields ->> a.field) as given (value)
         where given.value ~ '\S'
@@ -80,7 +81,9 @@ return case
 end;
 
 comment on function kinds.identity_of(jsonb, jsonb, uuid, bytea) is
-  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. Differences of case and white space are ignored; in a value that contains a slash, such as a link or a path, case counts.';
+  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its '
+  'content. Differences of case and white space are ignored, except where they mean something (words.case_hash()); in a '
+  'value that contains a slash, such as a link or a path, case counts. text_identity: that of the content.';
 
 create function kinds.moment_after(rules jsonb, event text, fields jsonb)
 returns timestamptz

@@ -14,6 +14,7 @@ return pg_catalog.sha256(pg_catalog.convert_to(
     case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s{2,}|[^\S ]', ' ', 'g') else content end)), 'UTF8'));
 
 comment on function packets.content_hash(text) is
-  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as the same.';
+  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes have the '
+  'same words; text_identity() tells whether they say the same.';
 
 grant execute on function packets.content_hash(text) to l9_agent, l9_admin;

@@ -13,10 +13,10 @@ language sql stable parallel safe set search_path = ''
 return (
   select case when own_creator is null then i.hash else packets.own_identity(i.hash, own_creator) end
   from (select kinds.rules_of(kind, tenant_id) as rules) r
-  cross join (select packets.content_hash(envelope ->> 'content') as content_hash) h
+  cross join (select packets.text_identity(envelope ->> 'content') as text_identity) h
   cross join lateral (
-    select case when r.rules is null then h.content_hash
-      else kinds.identity_of(r.rules, envelope, packet_id, h.content_hash) end as hash) i);
+    select case when r.rules is null then h.text_identity
+      else kinds.identity_of(r.rules, envelope, packet_id, h.text_identity) end as hash) i);
 
 comment on function packets.identity_hash is
   'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or '
@@ -89,7 +89,7 @@ begin
   if rules -> 'archived' <> 'null' and rules -> 'identity_ends_when' <> 'null' then
     new.envelope := packets.typed_fields(rules, kinds.with_end(rules, new.envelope, case tg_op when 'UPDATE' then old.envelope end));
   end if;
-  new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.content_hash(new.envelope ->> 'content'));
+  new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.text_identity(new.envelope ->> 'content'));
   if tg_op = 'INSERT' then
     new.has_own_identity := coalesce((rules ->> 'stands_beside')::boolean, false) and packets.is_held_by_other(new);
   elsif new.packet_type <> old.packet_type then

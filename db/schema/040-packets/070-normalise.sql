@@ -116,7 +116,7 @@ begin
     new.content_hash := packets.content_hash(content);
   end if;
   -- A kind that identifies its memories by fields has set it already.
-  new.identity_hash := coalesce(new.identity_hash, new.content_hash);
+  new.identity_hash := coalesce(new.identity_hash, packets.text_identity(content));
   return new;
 end
 $$;

@@ -39,6 +39,7 @@ declare
     order by length(t.word) desc, t.word limit 12);
   long_stems text[] := array(
     select coalesce(nullif((ts_lexize('pg_catalog.english_stem', t.word))[1], ''), t.word) from unnest(long_words) as t (word));
+  given duplicates.used_word[];
   rare_words text[];
   languages text[];
   place ranking.word_filter;
@@ -53,7 +54,6 @@ declare
   place_condition text := 'p.packet_type = $4 and p.org_id is not distinct from $5 and p.user_id is not distinct from $6'
     || ' and p.packet_id is distinct from $7 and (p.ttl is null or p.ttl > now())';
 begin
-  -- The comparison looks for each word in both texts: the time grows with the square of their length.
   if length(content) > duplicates.max_compared_chars() then
     return;
   end if;
@@ -107,29 +107,30 @@ begin
   if candidates is null then
     return;
   end if;
+  given := duplicates.used_words(content);
   return query
   with compared as materialized (
     select p.packet_id, p.content_hash,
-      case
-        -- If both texts agree on numbers, names and negations, similar meaning raises the similarity a quarter of the
-        -- way to the cosine. More would equate `writes to` and `reads from`, whose cosine is .97.
-        when not w.is_distinguished then greatest(w.similarity, (3 * w.similarity + (
-          select (1 - (e.vector operator(extensions.<=>) content_vector))::real
-          from public.memory_embeddings e
-          where e.packet_id = p.packet_id and e.model = find_similar.model and e.embedding_type = 'content'
-            and e.chunk_index = 0 and vector_dims(content_vector) = 1536)) / 4)
-        else w.similarity
-      end as similarity
+      -- Similar meaning raises the similarity a quarter of the way to the cosine. More would equate `writes to` and `reads from`,
+      -- whose cosine is .97.
+      greatest(w.similarity, (3 * w.similarity + (
+        select (1 - (e.vector operator(extensions.<=>) content_vector))::real
+        from public.memory_embeddings e
+        where e.packet_id = p.packet_id and e.model = find_similar.model and e.embedding_type = 'content'
+          and e.chunk_index = 0 and vector_dims(content_vector) = 1536)) / 4) as similarity
     from public.packet_store p
     cross join lateral (
-      select c.* from duplicates.compare_words(content, p.envelope ->> 'content') c
+      select c.* from duplicates.compare_used_words(given, duplicates.used_words(p.envelope ->> 'content'), p.language) c
       -- A candidate without half of the long words is not worth comparing word by word.
       where (
         select 2 * count(*) filter (where position(s.stem in lowered.text) > 0) >= count(*)
         from (select lower(p.envelope ->> 'content') as text offset 0) lowered, unnest(long_stems) as s (stem))
       offset 0
     ) w
-    where p.packet_id = any (candidates) and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
+    where not w.is_distinguished and p.packet_id = any (candidates)
+      and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
+      -- The same words in another case or indentation that tells are another text.
+      and (p.content_hash <> packets.content_hash(content) or packets.text_identity(p.envelope ->> 'content') = packets.text_identity(content))
   )
   select c.packet_id, least(c.similarity, 1)::real, c.content_hash
   from compared c
@@ -140,7 +141,9 @@ end
 $$;
 
 comment on function duplicates.find_similar(text, text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
-  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar first. It compares words and, if a vector of the text is given, meaning.';
+  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most '
+  'similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a '
+  'negation, a value or an opposite is none.';
 
 grant execute on function
   duplicates.similarity_threshold(),

@@ -14,7 +14,7 @@ declare
   answer public.save_result;
   saved public.packet_store;
   old_content text := target.envelope ->> 'content';
-  -- If the lengths are equal the newer text wins, because it may be a correction.
+  -- The two differ in no value, so the longer text has all that the other says. If they are equally long the newer one wins.
   new_content text := case
     when packets.content_hash(content) <> target.content_hash and length(content) >= length(old_content) then content
     else old_content
@@ -23,8 +23,9 @@ declare
     select btrim(t.tag) from unnest(tags) as t (tag) where btrim(t.tag) <> '' and btrim(t.tag) <> all (target.tags));
   merged_parents uuid[] := target.parent_ids || array(
     select distinct p.id from unnest(parent_ids) as p (id) where p.id <> all (target.parent_ids) and p.id <> target.packet_id);
-  merged_envelope jsonb := coalesce(envelope, '{}') || target.envelope || jsonb_build_object('content', new_content);
-  merged_metadata jsonb := coalesce(metadata, '{}') || target.metadata;
+  -- Of two values of a field the newer one wins. Who wrote the memory is no such field: triggers keep that.
+  merged_envelope jsonb := target.envelope || coalesce(envelope, '{}') || jsonb_build_object('content', new_content);
+  merged_metadata jsonb := target.metadata || (coalesce(metadata, '{}') - '{creator,source,agent,tool_name,updated_by}'::text[]);
   -- The result lives as long and matters as much as the more generous of the two saves says.
   merged_ttl timestamptz := greatest(coalesce(target.ttl, 'infinity'), coalesce(ttl, 'infinity'));
   merged_importance real := greatest(target.importance_score, importance);
@@ -57,7 +58,9 @@ end
 $$;
 
 comment on function duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb) is
-  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if the two can''t be merged.';
+  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of a '
+  'field the newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the '
+  'result is null if the two can''t be merged.';
 
 grant execute on function
   duplicates.merge_into(public.packet_store, text, text[], uuid[], timestamptz, real, jsonb, jsonb)

@@ -57,29 +57,31 @@ begin
   -- unique index looks at each row as it is written.
   drafts := array(
     with stored as (
-      select p.packet_id, p.content_hash, coalesce((p.envelope ->> 'occurrence')::integer, 1) as occurrence
+      select p.packet_id, packets.text_identity(p.envelope ->> 'content') as hash,
+        coalesce((p.envelope ->> 'occurrence')::integer, 1) as occurrence
       from public.packet_store p
       where p.part_of = document.packet_id and p.packet_type = 'section'
     ), texts as (
-      select w.*, o.packet_id, packets.content_hash(w.body_md) as hash from unnest(wanted) as w left join unnest(present) as o on o.place = w.place
+      select w.*, o.packet_id, packets.text_identity(w.body_md) as hash from unnest(wanted) as w left
+        join unnest(present) as o on o.place = w.place
     ), needing as (
       select t.n, t.hash, row_number() over (partition by t.hash order by t.n) as nth
       from texts t
-      left join stored s on s.packet_id = t.packet_id and s.content_hash = t.hash
+      left join stored s on s.packet_id = t.packet_id and s.hash = t.hash
       where s.packet_id is null
     ), free as (
       select c.hash, c.number, row_number() over (partition by c.hash order by c.number) as nth
       from (
         select distinct d.hash, numbers.number
         from (select n.hash, count(*) as many from needing n group by n.hash) d
-        cross join lateral generate_series(1, d.many + (select count(*) from stored s where s.content_hash = d.hash)) as numbers (number)) c
-      left join stored s on s.content_hash = c.hash and s.occurrence = c.number
+        cross join lateral generate_series(1, d.many + (select count(*) from stored s where s.hash = d.hash)) as numbers (number)) c
+      left join stored s on s.hash = c.hash and s.occurrence = c.number
       where s.packet_id is null
     )
     select row(t.packet_id, jsonb_build_object('document_id', document.packet_id, 'heading', t.heading, 'level', t.level,
         'position', trim_scale(t."position"), 'body_md', t.body_md, 'occurrence', nullif(coalesce(s.occurrence, f.number), 1)))::documents.section_draft
     from texts t
-    left join stored s on s.packet_id = t.packet_id and s.content_hash = t.hash
+    left join stored s on s.packet_id = t.packet_id and s.hash = t.hash
     left join needing n on n.n = t.n
     left join free f on f.hash = n.hash and f.nth = n.nth
     order by t.n);

@@ -140,7 +140,8 @@ declare
   me constant identity.identity := identity.require_identity();
   fields jsonb := packets.typed_fields(rules, draft.envelope);
   -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
-  hash constant bytea := kinds.identity_of(rules - 'identity_ends_when', fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+  hash constant bytea := kinds.identity_of(rules - 'identity_ends_when', fields, null,
+    packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
   same public.packet_store;
   saved public.packet_store;
   answer public.save_result;

@@ -152,7 +152,7 @@ begin
       exit;
     end if;
 
-    hash := coalesce(hash, packets.content_hash(secrets.as_stored(save_memory.content, me.tenant_id)));
+    hash := coalesce(hash, packets.text_identity(secrets.as_stored(save_memory.content, me.tenant_id)));
     draft.packet_type := kind;
     draft.scope := save_memory.scope;
     draft.project_id := save_memory.project_id;
@@ -191,8 +191,8 @@ $$;
 comment on function public.save_memory(
   text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
   extensions.vector, text, text, timestamptz, text, text) is
-  'Saves a memory: inserted, or skipped_dedupe with the one of this scope, project, branch and kind that has its '
-  'content. In a kind of memory_kinds envelope holds the fields; what is the same is updated. on_similar: keep, '
+  'Saves a memory: inserted, or skipped_dedupe with the one of this scope, project, branch and kind with its '
+  'content (case counts in code only). In a kind of memory_kinds envelope holds the fields; what is the same is updated. on_similar: keep, '
   'skip or merge near-duplicates; null: no search. idempotency_key: a retry gets the first answer. timestamp: at '
   'most 5 minutes ahead. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
 grant execute on function public.save_memory(

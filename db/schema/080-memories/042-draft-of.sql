@@ -62,7 +62,7 @@ immutable
 parallel safe
 return array[
   'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key', 'ttl_policy',
-  'parent_ids', 'citations'];
+  'parent_ids', 'citations', 'expected_version'];
 
 comment on function memories.item_fields() is 'The fields of an item of memory_store.';
 
@@ -110,7 +110,7 @@ begin
     perform identity.raise_error('L9VAL', format(
       '%s: is no field of an item; it has %s', left(field, 63), array_to_string(memories.item_fields(), ', ')), left(field, 63));
   end if;
-  foreach field in array '{kind,scope,project_id,branch,thread_id,speaker,language,timestamp,idempotency_key,ttl_policy}'::text[] loop
+  foreach field in array '{kind,scope,project_id,branch,thread_id,speaker,language,timestamp,idempotency_key,ttl_policy,expected_version}'::text[] loop
     if jsonb_typeof(item -> field) not in ('string', 'null') then
       perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
     end if;
@@ -135,6 +135,11 @@ begin
   draft."timestamp" := kinds.field_time(item -> 'timestamp');
   if draft."timestamp" is null and item ->> 'timestamp' is not null then
     perform identity.raise_error('L9VAL', 'timestamp: must be a time as in 2026-12-31T23:59:59Z', 'timestamp');
+  end if;
+  if kinds.field_time(item -> 'expected_version') is null and item ->> 'expected_version' is not null then
+    perform identity.raise_error('L9VAL', 'expected_version: must be the updated_at of the memory, as in 2026-12-31T23:59:59.123456Z', 'expected_version');
+  elsif draft.packet_type = 'message' and item ->> 'expected_version' is not null then
+    perform identity.raise_error('L9VAL', 'expected_version: a message is another turn and changes none', 'expected_version');
   end if;
   draft.tags := memories.check_list(item, 'tags', packets.max_tags());
   -- What a memory cites is what it rests on, too.

@@ -2,7 +2,7 @@
 
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
-  findings jsonb, is_unfinished boolean);
+  findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
 comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
 comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
@@ -18,6 +18,9 @@ comment on column public.stored_item.findings is
   'Of what looks like a secret: path in the item, line, column and pattern; else null.';
 comment on column public.stored_item.is_unfinished is
   'True if sections of a document are left for another call with the same item.';
+comment on column public.stored_item.updated_at is 'When the memory was last changed: its version, for a later expected_version.';
+comment on column public.stored_item.current is
+  'Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and content.';
 
 create function memories.is_fault_of_item(sqlstate text)
 returns boolean
@@ -61,6 +64,9 @@ begin
       select jsonb_agg(f.finding || jsonb_build_object('path', regexp_replace(f.finding ->> 'path', '^(?:envelope\M|(?=content\M))',
         case when f.finding ->> 'path' like 'content%' then 'data.' else 'data' end)))
       from jsonb_array_elements(nullif(detail, '')::jsonb) as f (finding));
+  end if;
+  if sqlstate = 'L9VER' then
+    answer.packet_id := nullif(detail, '')::jsonb ->> 'packet_id';
   end if;
   -- Texts of PostgreSQL's own errors may quote values.
   answer.message := case when sqlstate ~ '^L9' then message

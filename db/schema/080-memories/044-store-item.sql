@@ -101,6 +101,34 @@ $$;
 
 comment on function memories.save_draft(jsonb, public.packet_store) is 'Saves the memory of an item, and the text and approval of a document.';
 
+create function memories.check_version_of_item(draft public.packet_store, expected_version timestamptz) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+  rules constant jsonb := kinds.rules_of(draft.packet_type, me.tenant_id);
+  fields constant jsonb := case when rules is null then draft.envelope else packets.typed_fields(rules, draft.envelope) end;
+  hash constant bytea := kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
+    packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+  same public.packet_store;
+  locked public.packet_store;
+begin
+  select s.* into same from packets.find_same(draft, packets.own_identity(hash, me.creator)) s;
+  if not found then
+    select s.* into same from packets.find_same(draft, hash) s;
+  end if;
+  if not found and kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
+    select s.* into same from memories.find_ended(draft, fields) s;
+  end if;
+  -- Until the end of the transaction nobody else changes it. One that the caller may not change is refused by the save.
+  select p.* into locked from public.packet_store p where p.packet_id = same.packet_id for update;
+  perform memories.check_version(case when found then locked else same end, expected_version);
+end
+$$;
+
+comment on function memories.check_version_of_item is
+  'Raises L9VER if the memory that is the same as an item is no longer as the caller has read it, or not there any more.';
+
 -- A known idempotency key answers first. Otherwise the answer is remembered once the whole item is stored.
 create function memories.store_item(index integer, item jsonb, draft public.packet_store)
 returns public.stored_item
@@ -123,6 +151,9 @@ begin
   if saved.status is not null then
     perform memories.audit_shown(saved);
   else
+    if item ->> 'expected_version' is not null then
+      perform memories.check_version_of_item(draft, kinds.field_time(item -> 'expected_version'));
+    end if;
     perform set_config('l9.is_unfinished', '', true);
     saved := memories.save_draft(item, draft);
     if current_setting('l9.is_unfinished', true) = 'true' then
@@ -138,6 +169,7 @@ begin
   answer.project_id := (saved.memory).project_id;
   answer.branch := (saved.memory).branch;
   answer.created_at := (saved.memory).created_at;
+  answer.updated_at := (saved.memory).updated_at;
   return answer;
 end
 $$;
@@ -147,5 +179,5 @@ comment on function memories.store_item(integer, jsonb, public.packet_store) is
 
 grant execute on function
   memories.approve_document(uuid, jsonb), memories.restore_ttl(public.packet_store), memories.save_draft(jsonb, public.packet_store),
-  memories.store_item(integer, jsonb, public.packet_store)
+  memories.check_version_of_item, memories.store_item(integer, jsonb, public.packet_store)
 to l9_agent, l9_admin;

@@ -38,10 +38,10 @@ begin
         from given g
         order by g.ordinality
         on conflict do nothing
-        returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at
+        returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at, updated_at
       )
       select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text,
-        null::jsonb, false
+        null::jsonb, false, i.updated_at, null::jsonb
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
         and (g.project_id, g.branch) is not distinct from (i.project_id, i.branch)
@@ -135,10 +135,11 @@ begin
           fields := packets.typed_fields(rules, draft.envelope);
         end if;
         hash := kinds.identity_of(
-          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null, packets.content_hash(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
+            packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
         -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
-        waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}'
+        waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}' or item ? 'expected_version'
           or coalesce((rules ->> 'stands_beside')::boolean, false)
           or kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), draft.envelope);
         identities := identities || identity;
@@ -188,15 +189,20 @@ begin
     from unnest(answers) as a
     where a.sqlstate is not null
     group by 1, 2, 3, 4) r;
-  return query select * from unnest(answers) as a order by a.index;
+  return query
+    select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message,
+      a.findings,
+      a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
+    from unnest(answers) as a
+    order by a.index;
 end
 $$;
 
 comment on function public.memory_store is
   'Stores 1 to 500 items in one transaction and answers for each. An item has kind, data (the fields of the kind, '
   'or content), scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, '
-  'ttl_policy, parent_ids, citations. One that fails stops no other, unless all_or_nothing. refused, sections, '
-  'first_index, is_continued: for the gateway. Errors: L9VAL, L9LIM, L9AUT.';
+  'ttl_policy, parent_ids, citations, expected_version. One that fails stops no other, unless all_or_nothing. '
+  'refused, sections, first_index, is_continued: by the gateway. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
   memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store

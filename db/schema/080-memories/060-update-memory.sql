@@ -18,7 +18,8 @@ create function public.update_memory(
   "timestamp" timestamptz default null,
   language text default null,
   branch text default null,
-  clear text[] default null
+  clear text[] default null,
+  expected_version timestamptz default null
 )
 returns public.save_result
 language plpgsql
@@ -49,6 +50,7 @@ begin
   if not found then
     perform memories.raise_not_yours(update_memory.packet_id);
   end if;
+  perform memories.check_version(old_row, update_memory.expected_version);
   if update_memory.ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future; delete the memory instead', 'ttl');
   elsif jsonb_typeof(update_memory.envelope) <> 'object' then
@@ -101,12 +103,10 @@ begin
 end
 $$;
 
-comment on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) is
+comment on function public.update_memory is
   'Changes the given fields of a memory. ttl infinity removes the expiry; branch * is every branch; metadata with '
   'speaker null leaves that to the text; clear empties tags, parent_ids or thread_id. envelope: fields to change; '
-  'null removes one, a locked one raises L9IMM. Agents change only what they wrote; else, or if there is no such '
-  'memory, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
+  'null removes one. expected_version: the updated_at that was read. Agents change only what they wrote; else, or '
+  'if there is none, L9OWN. Errors: L9OWN, L9VER, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
 
-grant execute on function public.update_memory(
-  uuid, text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, text, timestamptz, text, text, text[]) to l9_agent, l9_admin;
+grant execute on function public.update_memory to l9_agent, l9_admin;

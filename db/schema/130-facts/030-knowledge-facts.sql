@@ -111,7 +111,8 @@ comment on column public.knowledge_facts.valid_from is
   'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that count for '
   'its confidence.';
 comment on column public.knowledge_facts.valid_to is
-  'End of validity: when the superseding fact started to hold; valid_from for a fact that an administrator''s outranks. Null: '
+  'End of validity: as stated, or when the superseding fact started to hold; valid_from for a fact that an '
+  'administrator''s outranks. Null: '
   'the fact still holds unless it is retracted.';
 comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
 comment on column public.knowledge_facts.superseded_by is

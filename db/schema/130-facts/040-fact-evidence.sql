@@ -10,6 +10,8 @@ create table public.fact_evidence (
   confidence double precision not null,
   mentions integer not null default 1,
   valid_from timestamptz not null,
+  valid_to timestamptz,
+  end_stated_at timestamptz,
   agent text not null,
   is_from_admin boolean not null,
   content_hash bytea not null,
@@ -26,6 +28,8 @@ create table public.fact_evidence (
   updated_at timestamptz not null,
   constraint evidence_counts_once unique (fact_id, packet_id, creator),
   constraint evidence_confidence_between_0_and_1 check (confidence between 0 and 1),
+  constraint evidence_ends_after_it_begins check (valid_to >= valid_from),
+  constraint evidence_end_has_time check ((valid_to is null) = (end_stated_at is null)),
   constraint evidence_is_mentioned check (mentions > 0),
   constraint evidence_extracted_by_at_most_200_bytes check (octet_length(extracted_by) <= 200)
 );
@@ -58,6 +62,9 @@ comment on column public.fact_evidence.confidence is 'The highest confidence tha
 comment on column public.fact_evidence.mentions is
   'How often the agent stated the fact in the same words without naming a memory; otherwise 1.';
 comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
+comment on column public.fact_evidence.valid_to is
+  'The end of validity that this memory states; null: none. Of several statements the last one that gives an end counts.';
+comment on column public.fact_evidence.end_stated_at is 'When that end was stated.';
 comment on column public.fact_evidence.agent is
   'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.';
 comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';

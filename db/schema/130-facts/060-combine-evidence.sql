@@ -92,7 +92,9 @@ begin
     has_merged := true;
     update public.fact_evidence k set
       confidence = greatest(k.confidence, e.confidence), mentions = greatest(k.mentions, e.mentions),
-      valid_from = least(k.valid_from, e.valid_from), updated_at = clock_timestamp()
+      valid_from = least(k.valid_from, e.valid_from),
+      valid_to = coalesce(case when e.end_stated_at > k.end_stated_at then e.valid_to end, k.valid_to, e.valid_to),
+      end_stated_at = greatest(k.end_stated_at, e.end_stated_at), updated_at = clock_timestamp()
     from public.fact_evidence e
     where k.fact_id = duplicate.kept and e.fact_id = duplicate.fact_id and (e.packet_id, e.creator) = (k.packet_id, k.creator);
     update public.fact_evidence e set fact_id = duplicate.kept, updated_at = clock_timestamp()

@@ -36,14 +36,20 @@ begin atomic
     group by mine.object_normalized, e.agent
   )
   -- Multi-valued and retracted facts have no successor and contradict nothing.
-  select f.fact_id, e.next_from, e.next_id, e.at, (
+  select f.fact_id, least(e.next_from, case when stated.valid_to is not null then greatest(f.valid_from,
+    stated.valid_to) end), e.next_id, e.at, (
       select count(*) from placed p join opponents o on o.object_normalized = p.object_normalized and o.since <= p.place
       where p.fact_id = f.fact_id)::integer
   from facts.facts_with_key(key, is_single) f
-  left join ended e on e.fact_id = f.fact_id;
+  left join ended e on e.fact_id = f.fact_id
+  left join lateral (
+    select s.valid_to from public.fact_evidence s
+    where s.fact_id = f.fact_id and s.valid_to is not null and s.is_from_admin = f.is_from_admin
+    order by s.end_stated_at desc, s.evidence_id desc limit 1) stated on true;
 end;
 
 comment on function facts.supersession_chain is
   'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next '
-  'begins. An agent''s fact that begins while an administrator''s holds is outranked: it ends where it begins and names the '
+  'begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s holds is '
+  'outranked: it ends where it begins and names the '
   'other. Not executable by callers.';

@@ -79,7 +79,8 @@ create function facts.assert_fact_from(
   valid_from timestamptz default null,
   extracted_by text default null,
   is_mention boolean default false,
-  into_world boolean default false
+  into_world boolean default false,
+  valid_to timestamptz default null
 )
 returns public.knowledge_facts
 language plpgsql
@@ -94,6 +95,7 @@ declare
   -- Only a job may name the model that found the fact.
   model text := case when identity.current_role_name() = 'l9_worker' then left(assert_fact_from.extracted_by, 200) end;
   is_single boolean;
+  by_admin constant boolean := derived.is_from_admin(source);
   begins_at timestamptz := assert_fact_from.valid_from;
   id uuid;
   new_fact_id uuid;
@@ -120,21 +122,32 @@ begin
     end if;
   end if;
 
-  id := facts.fact_at(key, is_single, begins_at, derived.is_from_admin(source));
+  if not isfinite(assert_fact_from.valid_to) or assert_fact_from.valid_to <= begins_at then
+    perform identity.raise_error('L9VAL', 'valid_to: must be a finite point in time after valid_from', 'valid_to');
+  end if;
+
+  id := facts.fact_at(key, is_single, begins_at, by_admin);
   if id is null then
     new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
-  insert into public.fact_evidence as e (fact_id, packet_id, subject, object, confidence, valid_from, content_hash, extracted_by, into_world)
+  -- What is stated again from when it had ended on holds again.
+  update public.fact_evidence e set valid_to = null, end_stated_at = null
+  where e.fact_id = id and e.valid_to <= begins_at and (not e.is_from_admin or by_admin);
+  insert into public.fact_evidence as e (
+    fact_id, packet_id, subject, object, confidence, valid_from, valid_to, end_stated_at, content_hash, extracted_by, into_world)
   values (
     id, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object,
-    derived.bounded_confidence(source, assert_fact_from.confidence), begins_at,
+    derived.bounded_confidence(source, assert_fact_from.confidence), begins_at, assert_fact_from.valid_to,
+    case when assert_fact_from.valid_to is not null then clock_timestamp() end,
     source.content_hash, model, model is not null or coalesce(assert_fact_from.into_world, false))
   on conflict (fact_id, packet_id, creator) do update set
     -- An agent's strongest word counts, however often it repeats it.
     confidence = greatest(e.confidence, excluded.confidence),
     mentions = e.mentions + is_mention::integer,
     valid_from = least(e.valid_from, excluded.valid_from),
+    valid_to = coalesce(excluded.valid_to, e.valid_to),
+    end_stated_at = coalesce(excluded.end_stated_at, e.end_stated_at),
     content_hash = excluded.content_hash,
     -- What a job finds of itself is no longer only a model's extraction.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
@@ -156,9 +169,9 @@ begin
 end
 $$;
 
-comment on function facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean, boolean) is
+comment on function facts.assert_fact_from is
   'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the caller''s own words, so that repeating them counts as another mention. into_world: the fact changes the world model, as every extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be able to read the memory and to write in its scope.';
 
 grant execute on function
-  facts.assert_fact_from(uuid, text, text, jsonb, double precision, timestamptz, text, boolean, boolean)
+  facts.assert_fact_from
 to l9_agent, l9_admin, l9_worker;

@@ -10,7 +10,8 @@ create function public.assert_fact(
   valid_from timestamptz default null,
   scope text default null,
   project_id text default null,
-  into_world boolean default false
+  into_world boolean default false,
+  valid_to timestamptz default null
 )
 returns public.knowledge_facts
 language plpgsql
@@ -28,7 +29,7 @@ begin
     end if;
     return facts.assert_fact_from(
       packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
-      into_world => assert_fact.into_world);
+      into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
   end if;
 
   perform entities.check_name(assert_fact.subject, 'subject');
@@ -45,15 +46,14 @@ begin
   perform derived.keep_alive(packet_id);
   return facts.assert_fact_from(
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
-    is_mention => true, into_world => assert_fact.into_world);
+    is_mention => true, into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
 end
 $$;
 
-comment on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean) is
-  'Asserts a fact: subject, predicate, object. source_packet: the memory that states it; without one a memory of '
-  'kind fact is saved in scope (default developer) and project_id. Repeating a fact is support. A new value of a '
-  'single-valued predicate supersedes the former, but an agent''s never an administrator''s. into_world: it also '
+comment on function public.assert_fact is
+  'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory that states it; without one a '
+  'memory of kind fact is saved in scope (default developer) and project_id. Repeating a fact is support. A new value of '
+  'a single-valued predicate supersedes the former, but an agent''s never an administrator''s. into_world: it also '
   'changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
-grant execute on function public.assert_fact(text, text, jsonb, double precision, uuid, timestamptz, text, text, boolean)
-  to l9_agent, l9_admin;
+grant execute on function public.assert_fact to l9_agent, l9_admin;

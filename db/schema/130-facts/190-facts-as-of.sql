@@ -24,6 +24,7 @@ set plan_cache_mode = force_custom_plan
 begin atomic
   with statements as (
     select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin, e.valid_from, e.created_at,
+      e.valid_to, e.end_stated_at,
       bool_or(e.is_from_admin) over (partition by f.fact_id) = e.is_from_admin as is_decisive
     from public.knowledge_facts f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= facts_known_at.known_at
@@ -33,7 +34,9 @@ begin atomic
   ), known_then as (
     select s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued, bool_or(s.is_from_admin) as is_from_admin,
       min(s.valid_from) filter (where s.is_decisive or not s.is_single_valued) as valid_from,
-      min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at
+      min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at,
+      (array_agg(s.valid_to order by s.end_stated_at desc)
+        filter (where s.is_decisive and s.end_stated_at <= facts_known_at.known_at))[1] as stated_end
     from statements s
     group by s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued
   ), placed as (
@@ -42,7 +45,8 @@ begin atomic
       order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id) > 0 as is_outranked
     from known_then n
   )
-  select n.fact_id, n.valid_from, lead(n.valid_from) over w, lag(n.fact_id) over w
+  select n.fact_id, n.valid_from, least(lead(n.valid_from) over w, case when n.stated_end is not null
+    then greatest(n.valid_from, n.stated_end) end), lag(n.fact_id) over w
   from placed n
   where not n.is_outranked
   -- Each fact of a multi-valued predicate is its own partition.

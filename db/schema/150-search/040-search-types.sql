@@ -25,7 +25,8 @@ create type public.memory_hit as (
   created_at timestamptz,
   relevance real,
   branch text,
-  standing public.standing
+  standing public.standing,
+  updated_at timestamptz
 );
 
 comment on type public.memory_hit is 'A memory that a search found, and the reasons for its score.';
@@ -40,6 +41,8 @@ comment on column public.memory_hit.creator is 'Agent that saved the memory.';
 comment on column public.memory_hit."timestamp" is 'Time when it happened.';
 comment on column public.memory_hit.speaker is 'Who said it; null if nobody is named.';
 comment on column public.memory_hit.created_at is 'Time when the memory was saved.';
+comment on column public.memory_hit.updated_at is
+  'Time when the memory was last changed, the expected_version of a later write; with as_of, since when that state held.';
 comment on column public.memory_hit.access_id is 'Identifies this hit of this search. Pass it to record_feedback.';
 comment on column public.memory_hit.content is 'Text of the memory, truncated after 8000 characters, or a preview if max_tokens leaves no room for more. get_memory returns the whole text.';
 comment on column public.memory_hit.is_truncated is 'True if content was truncated.';

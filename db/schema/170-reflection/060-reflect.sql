@@ -1,21 +1,6 @@
 -- The operation reflect: saves a lesson, or reinforces the one that says the same. reflect_on_task() calls it for
 -- each lesson of a task.
 
-create function reflection.distinguishing_words(content text)
-returns text[]
-language sql
-stable
-parallel safe
-set search_path = ''
-return array(
-  select distinct case when w.word ~ '[0-9]' then w.word else 'not' end as word
-  from pg_catalog.unnest(duplicates.distinct_words(content)) as w (word)
-  -- "don't" is split into "don" and "t".
-  where w.word ~ '[0-9]' or w.word in ('not', 'no', 'never', 'none', 'nor', 'without', 'cannot', 't')
-  order by word);
-
-comment on function reflection.distinguishing_words(text) is
-  'The numbers in a text, and "not" if the text negates. Two texts that differ in these are never the same lesson, however similar they are.';
 
 -- Similar texts come from the search for near-duplicates; numbers, negations, types and administrators' authority
 -- then rule out those that are not the same lesson.
@@ -29,7 +14,7 @@ as $$
 #variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
-  hash constant bytea := packets.content_hash(content);
+  hash constant bytea := packets.text_identity(content);
 begin
   if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error that names the reason.
@@ -46,9 +31,8 @@ begin
     join public.reflection_store r on r.source_packet = s.packet_id
     join public.packet_store p on p.packet_id = s.packet_id
     where reflection.can_reinforce(r.reflection_type, type)
-      and reflection.distinguishing_words(p.envelope ->> 'content') = reflection.distinguishing_words(content)
       -- An administrator's words are never replaced by similar ones that an agent may change.
-      and (p.content_hash = hash or derived.may_speak_for_caller(p))
+      and (packets.text_identity(p.envelope ->> 'content') = hash or derived.may_speak_for_caller(p))
     order by s.similarity desc, s.packet_id
     limit 1);
 end
@@ -144,7 +128,7 @@ comment on function public.reflect(
   'caller wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function
-  reflection.distinguishing_words(text), reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
+  reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
   public.reflect(
     text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text)
 to l9_agent, l9_admin;

@@ -46,7 +46,7 @@ as $$
   with input as materialized (
     select e.place, r.*,
       pg_catalog.sha256(pg_catalog.convert_to(r.content, 'UTF8')) as source_hash,
-      packets.content_hash(r.content) as content_hash,
+      packets.content_hash(r.content) as content_hash, packets.text_identity(r.content) as text_identity,
       octet_length(r.metadata::text) > packets.max_metadata_bytes() as has_much_metadata
     from jsonb_array_elements(records) with ordinality as e (record, place)
     cross join lateral jsonb_to_record(e.record) as r (
@@ -72,9 +72,9 @@ as $$
     select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
   ), same_content as materialized (
     -- The hash is the only condition, so that the planner uses its index.
-    select p.packet_id, p.identity_hash as content_hash, p.tenant_id, p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id,
+    select p.packet_id, p.identity_hash, p.tenant_id, p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id,
       case when p.packet_type = 'message' then jsonb_build_array(p.thread_id, extract(epoch from p."timestamp"), p.speaker) end as turn
-    from public.packet_store p where p.identity_hash = any (array(select g.content_hash from input g))
+    from public.packet_store p where p.identity_hash = any (array(select g.text_identity from input g))
   ), classified as materialized (
     select s.*, j.reason, a.packet_id as existing_id,
       case
@@ -92,7 +92,7 @@ as $$
     ) j
     left join same_content a
       on j.reason is null
-      and a.content_hash = s.content_hash
+      and a.identity_hash = s.text_identity
       and a.tenant_id = classify_legacy_row.tenant_id
       and a.scope = s.scope
       and a.project_id is not distinct from s.project_id
@@ -104,7 +104,7 @@ as $$
   )
   select f.place, f.source_id, f.reason, f.packet_id, f.existing_id,
     first_value(f.place) over ordered, first_value(f.packet_id) over ordered,
-    encode(pg_catalog.sha256(f.content_hash || pg_catalog.convert_to(
+    encode(pg_catalog.sha256(f.text_identity || pg_catalog.convert_to(
       (jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id) || coalesce(f.turn, '[]'))::text, 'UTF8')), 'base64'),
     f.kind,
     jsonb_build_object('content', f.content)
@@ -123,7 +123,7 @@ as $$
     f.access_count, f.last_accessed, f.source_hash, f.content_hash, f.embedding
   from classified f
   window
-    duplicates as (partition by f.reason, f.content_hash, f.scope, f.project_id, f.kind, f.user_id, f.turn),
+    duplicates as (partition by f.reason, f.text_identity, f.scope, f.project_id, f.kind, f.user_id, f.turn),
     ordered as (duplicates order by f.place)
 $$;
 

@@ -26,7 +26,7 @@ const names: Readonly<Record<string, string>> = {
 /** What an item of memory_store says beside the fields of its kind. */
 const ofItem: ReadonlySet<string> = new Set([
   ...['kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp'],
-  ...['idempotency_key', 'ttl_policy', 'parent_ids', 'citations'],
+  ...['idempotency_key', 'ttl_policy', 'parent_ids', 'citations', 'expected_version'],
 ]);
 
 const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -17,6 +17,7 @@ const failure = (error: PublicError): CallToolResult => ({
   content: [
     { type: 'text', text: mcpText(error) },
     // Not as structured content, which would have to be as the schema of the tool says.
+    ...(error.current ? [{ type: 'text' as const, text: JSON.stringify({ current: error.current }) }] : []),
     ...(error.findings ? [{ type: 'text' as const, text: JSON.stringify({ findings: error.findings }) }] : []),
   ],
 });

@@ -66,6 +66,7 @@ export const assertFact = defineOperation({
     confidence: fraction.default(0.8).describe('How sure you are, 0 to 1.'),
     source_packet: uuid.nullish().describe('The memory that says so. Default: one is saved.'),
     valid_from: time.nullish().describe('Since when it is true. Default: now.'),
+    valid_to: time.nullish().describe('Until when it is true. Default: no end is known.'),
     scope: z
       .string()
       .nullish()

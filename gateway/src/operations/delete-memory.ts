@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { packetId } from './fields.ts';
+import { expectedVersion, packetId } from './fields.ts';
 import { uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
 
@@ -9,7 +9,7 @@ export const deleteMemory = defineOperation({
   toolSet: 'core',
   description:
     'Delete a memory and everything derived from it. You can delete only memories you wrote, unless you are an admin.',
-  input: z.strictObject({ packet_id: packetId }),
+  input: z.strictObject({ packet_id: packetId, expected_version: expectedVersion.nullish() }),
   output: z.object({ status: z.literal('deleted'), packet_id: uuidText() }),
   isDestructive: true,
   audit: 'DELETE',

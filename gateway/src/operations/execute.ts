@@ -7,7 +7,7 @@ import type { Refusal, Refusals } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
 import { type Database, inOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
 import { isPlainName, shownPath } from '../echo.ts';
-import { KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
+import { type CurrentMemory, changedIdOf, KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
 import { currentRequestId } from '../logger.ts';
 import { type CallReporting, createCallReporter, reportOf } from './call-report.ts';
 import type { EmbeddingFor } from './embedding-policy.ts';
@@ -135,6 +135,19 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
       );
   }
 
+  /** What is there now, where a write expected another version. */
+  async function currentOf(packetId: string | null, settings: Settings): Promise<Pick<PublicError, 'current'>> {
+    if (packetId === null) return {};
+    try {
+      const { rows } = await inOneTrip(database.pool, settings, 'write', (client) =>
+        client.query<{ current: CurrentMemory | null }>('select memories.present_state($1) as current', [packetId]),
+      );
+      return { current: rows[0]?.current ?? null };
+    } catch {
+      return {}; // The refusal itself says that it has changed.
+    }
+  }
+
   return (listed, identity, toolName, given) =>
     listed.visit(async (operation): Promise<Outcome> => {
       const givenInput = readInput(operation.input, given);
@@ -170,7 +183,7 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
           error: null,
         };
       } catch (cause) {
-        const error = toPublicError(cause, log);
+        const error = { ...toPublicError(cause, log), ...(await currentOf(changedIdOf(cause), settings)) };
         await audit(identity, toolName, refusalOf(operation, rawInput), error);
         finish(error, null);
         return { output: null, error };

@@ -77,6 +77,9 @@ export const eventTime = time.describe(
 export const ttl = z
   .union([time, z.literal('infinity')])
   .describe('When it expires, such as 2026-12-31T00:00:00Z. Default: never.');
+export const expectedVersion = time.describe(
+  'updated_at of the memory as you read it. If it has changed since, nothing is written and the error says what is there.',
+);
 export const envelope = object.describe('Structured data stored with the content.');
 
 export const language = z
@@ -109,7 +112,7 @@ export const memory = z
     ...superseded,
     timestamp: z.string().describe('When it happened.'),
     created_at: z.string().describe('When it was saved.'),
-    updated_at: z.string(),
+    updated_at: z.string().describe('When it was last changed: its version. Pass it as expected_version.'),
     correlation_id: z.string().nullable(),
     session_id: z.string().nullable(),
     trace_id: z.string().nullable(),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { errorKinds, KnownError } from '../errors.ts';
 import {
   eventTime,
+  expectedVersion,
   finding,
   language,
   object,
@@ -37,6 +38,7 @@ const item = z
       .describe('How long it is kept: as its kind says, a day, 90 days, or for good.'),
     parent_ids: parentIds.nullish(),
     citations: z.array(uuid).max(64, 'at most 64').nullish().describe('Ids of memories that it rests on.'),
+    expected_version: expectedVersion.nullish(),
   })
   .register(graphqlTypes, {
     name: 'MemoryStoreItem',
@@ -90,6 +92,7 @@ const storedItem = z
     project_id: z.string().nullable(),
     branch: z.string().nullable(),
     created_at: timeText(),
+    updated_at: timeText(),
   })
   .register(graphqlTypes, {
     name: 'StoredItem',
@@ -105,6 +108,7 @@ const itemError = z
     field: z.string().nullable().describe('The field that the error is about.'),
     message: z.string().describe('What is wrong, and what is valid.'),
     findings: z.array(finding).nullable().describe('Where what looks like a secret stands.'),
+    current: object.nullable().describe('Of VERSION_CONFLICT: packet_id, updated_at and content of what is there.'),
   })
   .register(graphqlTypes, { name: 'StoreError', description: 'An item that was not stored, and why.' });
 
@@ -198,13 +202,21 @@ export const memoryStore = defineLongOperation({
       stored: answered
         .filter(({ sqlstate }) => sqlstate === null)
         .map(
-          ({ code: _, sqlstate: __, field: ___, message: ____, findings: _____, is_unfinished: ______, ...item }) =>
-            item,
+          ({
+            code: _,
+            sqlstate: __,
+            field: ___,
+            message: ____,
+            findings: _____,
+            current: ______,
+            is_unfinished: _______,
+            ...item
+          }) => item,
         ),
       errors: answered
         .filter(({ sqlstate }) => sqlstate !== null)
-        .map(({ sqlstate, index, field, message, findings }) => ({
-          ...{ index, code: codeOf(sqlstate), sqlstate, field, message, findings },
+        .map(({ sqlstate, index, field, message, findings, current }) => ({
+          ...{ index, code: codeOf(sqlstate), sqlstate, field, message, findings, current },
         })),
     };
   },

@@ -57,6 +57,7 @@ const hit = z
     estimated_importance: estimatedImportance,
     timestamp: timeText().describe('When it happened.'),
     created_at: timeText().describe('When it was saved.'),
+    updated_at: timeText().describe('When it was last changed.'),
     explanation: object
       .nullable()
       .describe('With explain: the retrievers that found it, their scores, graph path, chunk, weights and boosts.'),

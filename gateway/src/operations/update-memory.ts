@@ -4,6 +4,7 @@ import {
   content,
   envelope,
   eventTime,
+  expectedVersion,
   importance,
   kind,
   language,
@@ -52,6 +53,7 @@ export const updateMemory = defineOperation({
       .array(z.enum(['tags', 'parent_ids', 'thread_id']).register(graphqlTypes, { name: 'String' }))
       .nullish()
       .describe('Fields to empty, since an empty value is left out: tags, parent_ids, thread_id.'),
+    expected_version: expectedVersion.nullish(),
   }),
   output: z.object({ status: saveStatus, memory, redacted }),
   isDestructive: true,
