@@ -140,19 +140,20 @@ describe('a stop ends within its limit', () => {
     chat.answer = () => ({ hang: true });
     await graphql(
       first.url,
-      'mutation { setExtractionSettings(input: { isEnabled: true, kinds: ["decision"], writesSummaries: true }) { clientMutationId } }',
+      'mutation { setExtractionSettings(input: { isEnabled: true, kinds: ["note"], writesSummaries: true }) { clientMutationId } }',
     );
     for (let step = 0; step < 6; step++) {
       await callTool(first.url, home.key('C'), 'save_memory', {
         content: `Step ${step} of the move.`,
         project_id: 'l9',
-        thread_id: 'the-move',
+        correlation_id: 'the-move',
       });
     }
     await stop(first);
     // The check for due summaries comes with the start.
     const server = await home.serve([], silentChat());
-    await eventually(() => chat.asked.length > 0);
+    const nameOf = ({ body }: (typeof chat.asked)[number]) => body.response_format.json_schema.name;
+    await eventually(() => chat.asked.some((asked) => nameOf(asked).includes('summary')));
     await stop(server);
     expect(server.stdout).not.toContain('without waiting for the work under way');
   });
