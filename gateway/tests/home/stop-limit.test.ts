@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { type BlobServer, startBlobServer } from '../archive/blob-server.ts';
-import { type Provider, startProvider } from '../embeddings/provider.ts';
+import { type Asked, type Provider, startProvider, vectors } from '../embeddings/provider.ts';
 import { type ChatServer, startChatServer } from '../extraction/chat-server.ts';
 import { callTool, cli, createProcessHome, main, type ProcessHome, type Running } from './processes.ts';
 
@@ -111,11 +111,10 @@ describe('a stop ends within its limit', () => {
     const env = silentProvider();
     const server = await home.serve([], env);
     await save(server.url, 'A memory with a vector.');
+    const isAgain = ({ body }: Asked) => body.model === 'another-model' && !body.input.includes('ready?');
+    provider.script.push((asked) => (isAgain(asked) ? { hang: 'all' } : vectors(asked, DIMENSIONS)));
     const reembed = home.run([cli, 'reembed', '--model', 'another-model'], env);
-    await eventually(() => provider.asked.some(({ body }) => body.model === 'another-model'));
-    hangs();
-    await save(server.url, 'A memory without one.');
-    await eventually(() => provider.asked.some(({ body }) => body.input.includes('A memory without one.')));
+    await eventually(() => provider.asked.some(isAgain));
     await stop(reembed, 'SIGINT', 1);
     expect(reembed.stderr).toContain('stopped');
     await stop(server);
