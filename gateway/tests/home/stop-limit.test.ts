@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { type BlobServer, startBlobServer } from '../archive/blob-server.ts';
-import { type Provider, startProvider } from '../embeddings/provider.ts';
+import { type Asked, type Provider, startProvider, vectors } from '../embeddings/provider.ts';
 import { type ChatServer, startChatServer } from '../extraction/chat-server.ts';
 import { callTool, cli, createProcessHome, main, type ProcessHome, type Running } from './processes.ts';
 
@@ -111,12 +111,10 @@ describe('a stop ends within its limit', () => {
     const env = silentProvider();
     const server = await home.serve([], env);
     await save(server.url, 'A memory with a vector.');
+    const isAgain = ({ body }: Asked) => body.model === 'another-model' && !body.input.includes('ready?');
+    provider.script.push((asked) => (isAgain(asked) ? { hang: 'all' } : vectors(asked, DIMENSIONS)));
     const reembed = home.run([cli, 'reembed', '--model', 'another-model'], env);
-    await eventually(() => provider.asked.some(({ body }) => body.model === 'another-model'));
-    hangs();
-    await save(server.url, 'A memory without one.');
-    const asked = provider.asked.length;
-    await eventually(() => provider.asked.length > asked || reembed.process.exitCode !== null);
+    await eventually(() => provider.asked.some(isAgain));
     await stop(reembed, 'SIGINT', 1);
     expect(reembed.stderr).toContain('stopped');
     await stop(server);
@@ -141,19 +139,20 @@ describe('a stop ends within its limit', () => {
     chat.answer = () => ({ hang: true });
     await graphql(
       first.url,
-      'mutation { setExtractionSettings(input: { isEnabled: true, kinds: ["decision"], writesSummaries: true }) { clientMutationId } }',
+      'mutation { setExtractionSettings(input: { isEnabled: true, kinds: ["note"], writesSummaries: true }) { clientMutationId } }',
     );
     for (let step = 0; step < 6; step++) {
       await callTool(first.url, home.key('C'), 'save_memory', {
         content: `Step ${step} of the move.`,
         project_id: 'l9',
-        thread_id: 'the-move',
+        correlation_id: 'the-move',
       });
     }
     await stop(first);
     // The check for due summaries comes with the start.
     const server = await home.serve([], silentChat());
-    await eventually(() => chat.asked.length > 0);
+    const nameOf = ({ body }: (typeof chat.asked)[number]) => body.response_format.json_schema.name;
+    await eventually(() => chat.asked.some((asked) => nameOf(asked).includes('summary')));
     await stop(server);
     expect(server.stdout).not.toContain('without waiting for the work under way');
   });
