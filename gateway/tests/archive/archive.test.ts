@@ -174,7 +174,9 @@ describe('an archived session', () => {
       return (await gateway.sql('L', 'select scope from packet_store where packet_id = $1', [packet_id]))[0].scope;
     };
     const register = (caller: string, scopes: string) =>
-      gateway.sql('L', `select register_actor($1, 'l9_agent', '${scopes}', '${scopes}')`, [caller]);
+      gateway.sql('L', `select register_actor($1, readable_scopes => '${scopes}', writable_scopes => '${scopes}')`, [
+        caller,
+      ]);
     expect(await scopeOf('L', 'anvil')).toBe('l-private');
     expect(await scopeOf('C', 'awl')).toBe('developer');
     for (const [caller, scopes] of [
@@ -191,9 +193,12 @@ describe('an archived session', () => {
     await gateway.sql('L', "select register_scope('builders')");
     expect(await scopeOf('C', 'awl beside a scope')).toBe('developer');
     await register('builder', '{builders,developer,global}');
-    expect(await gateway.sql('builder', 'select archive.narrowest_scope() as scope')).toStrictEqual([
-      { scope: 'builders' },
-    ]);
+    await gateway.sql(
+      'builder',
+      `select archive.prepare_session_archive('{"session_id": "of a builder"}', project_id => 'l9')`,
+    );
+    const prepared = "select scope from archive.prepared_sessions where caller = 'builder'";
+    expect(await gateway.asSuperuser(prepared)).toStrictEqual([{ scope: 'builders' }]);
   });
 
   it('has a cost by its pointer, for those who can open it', async () => {

@@ -145,7 +145,7 @@ describe('tool sets', () => {
     const text = async (tool: string, args: object) => (await gateway.tool('C', tool, args)).text;
     expect(await text('memory.find', { query: 'x', scope: { repository: 'pier' } })).toMatch(/L9VAL.*repository/);
     expect(await text('memory.find', { query: 'x', top_k: 0 })).toMatch(/L9/);
-    expect(await text('memory.find', { query: 'x', scope: 'l-private' })).toMatch(/L9SCP/);
+    expect(await text('memory.find', { query: 'x', scope: 'l-private' })).toMatch(/searched no scope/);
     const { errors } = await gateway.call('C', 'memory.store', {
       items: [{ kind: 'note', content: 'hidden', scope: 'l-private', project: 'pier' }],
     });
