@@ -105,7 +105,7 @@ begin
   request.candidates := request.k;
   request := search.narrow_search(request);
   lexemes := search.query_words(request.query, request.languages);
-  tests := search.word_tests(lexemes);
+  tests := search.word_tests(lexemes, request.query, request.languages);
   scored := search.find_words(request, lexemes, null);
   return array(
     select p.packet_id from public.packet_store p
