@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:69622b9470603e6d1e9f6be4028ca99a6ea3d589
+--! Hash: sha1:2a4e1716654e53e347270ee2a13e1a588709188e
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -45,10 +45,20 @@ grant execute on function identity.raise_error(text, text, text, text) to l9_age
 -- What a caller gave: hosts fill in what they leave out with an empty list or text. Searches and saves read their optional
 -- arguments so.
 
+create function identity.is_blank(value text)
+returns boolean
+language sql immutable parallel safe
+-- Without a search_path the call is inlined. The characters are told by their code points, since classes depend on the locale:
+-- white space and control characters, those without a shape as in words.invisible_characters(), the fillers of Hangul, the blank
+-- of Braille.
+return value !~ '[^\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f'
+  '\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0'
+  '\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';
+
 create function identity.given_text(value text)
 returns text
 language sql immutable parallel safe
-return case when value ~ '\S' then value end;
+return case when not identity.is_blank(value) then value end;
 
 create function identity.given_list(list text[])
 returns text[]
@@ -62,14 +72,17 @@ set search_path = ''
 return (
   select pg_catalog.jsonb_object_agg(f.key, f.value)
   from pg_catalog.jsonb_each(value) as f
-  where f.value not in ('null', '[]') and not (pg_catalog.jsonb_typeof(f.value) = 'string' and (f.value #>> '{}') !~ '\S'));
+  where f.value not in ('null', '[]')
+    and not (pg_catalog.jsonb_typeof(f.value) = 'string' and identity.is_blank(f.value #>> '{}')));
 
+comment on function identity.is_blank is 'True if a text has nothing that can be seen.';
 comment on function identity.given_text is 'The text, or null if it is blank: an optional text that is blank was left out.';
 comment on function identity.given_list is 'The list, or null if it is empty: an optional list that is empty was left out.';
 comment on function identity.given_object is
   'The object without its fields that are null, an empty list or a blank text: those were left out. Null if none is left.';
 
-grant execute on function identity.given_text, identity.given_list, identity.given_object to l9_agent, l9_admin,
+grant execute on function
+  identity.is_blank, identity.given_text, identity.given_list, identity.given_object to l9_agent, l9_admin,
   l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/015-given.sql
 --! Included 010-identity/020-check-bytes.sql
@@ -3901,6 +3914,168 @@ comment on function words.text_config(text) is 'The text search configuration of
 
 grant execute on function words.text_config(text), words.languages() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/010-languages.sql
+--! Included 035-words/012-characters.sql
+-- What characters are for words: those that nobody sees, those that separate words, and those that are words of their own. They
+-- are told by their code points alone, so that the result does not depend on the database's locale.
+
+create function words.invisible_characters()
+returns text
+language sql immutable parallel safe
+-- Soft hyphen; grapheme joiner; marks of direction; vowel separators and selectors of Mongolian; zero-width space, non-joiner
+-- and joiner; word joiner and invisible operators; variation selectors; byte order mark; tags.
+return '\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff';
+
+comment on function words.invisible_characters is
+  'Characters without a shape that stand within words, for use within the brackets of a regular expression.';
+
+create function words.without_invisible(content text)
+returns text
+language sql immutable parallel safe
+set search_path = ''
+-- The test is several times faster than the replacement.
+return case when content ~ ('[' || words.invisible_characters() || ']')
+  then pg_catalog.regexp_replace(content, '[' || words.invisible_characters() || ']+', '', 'g') else content end;
+
+comment on function words.without_invisible is 'A text without its invisible_characters(): they cut no word in two.';
+
+create function words.symbol_characters()
+returns text
+language sql immutable parallel safe
+-- Signs of money, copyright and degrees; arrows, mathematics and technical signs; geometric shapes, dingbats and emoji.
+return '\u00a2-\u00a5\u00a7\u00a9\u00ae\u00b0\u00b1\u00b6\u00d7\u00f7\u20a0-\u20cf\u2117\u2120-\u2122'
+  '\u2190-\u23ff\u25a0-\u27bf\u27f0-\u27ff\u2900-\u2bff\u303d\U0001f000-\U0001f0ff\U0001f18e\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff';
+
+comment on function words.symbol_characters is
+  'Characters that are words of their own, such as emoji, for use within the brackets of a regular expression.';
+
+create function words.symbols(content text)
+returns text[]
+language sql immutable parallel safe
+set search_path = ''
+return array(
+  with found as materialized (
+    -- A flag, a key, or a symbol with its variation, color of skin and tags, joined with others by zero-width joiners.
+    select distinct pg_catalog.regexp_replace(m.match[1], '[\ufe0e\ufe0f]', '', 'g') as symbol
+    from pg_catalog.regexp_matches(content, pg_catalog.format(
+        '([\U0001f1e6-\U0001f1ff]{2}|[0-9#*]\ufe0f?\u20e3|%1$s(?:\u200d%1$s)*)',
+        '[' || words.symbol_characters() || '][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*'), 'g') as m (match)
+    limit 1000
+  ), plain as (
+    select pg_catalog.regexp_replace(f.symbol, '(.)[\U0001f3fb-\U0001f3ff]', '\1', 'g') as symbol from found f
+  )
+  select f.symbol from found f
+  union
+  select p.symbol from plain p
+  union
+  select part.symbol from plain p cross join lateral pg_catalog.string_to_table(p.symbol, U&'\200D') as part (symbol));
+
+comment on function words.symbols is
+  'The different symbols of a text as words: as they are written without variation selectors, without the colors of skins, and '
+  'the parts of those that are joined from several.';
+
+create function words.cleaned(content text)
+returns text
+language plpgsql immutable parallel safe
+set search_path = ''
+as $$
+begin
+  -- In some locales symbols, dashes and quotation marks count as letters. A key is a symbol with its digit.
+  content := regexp_replace(words.without_invisible(regexp_replace(content,
+      '[' || words.symbol_characters() || '\U0001f3fb-\U0001f3ff]|[0-9#*]\ufe0f?\u20e3', ' ', 'g')),
+    '[\u00a0-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u05be\u05c0\u05c3\u05c6'
+    '\u2000-\u206f\u2190-\u245f\u2500-\u2bff\u3000-\u3004\u3008-\u303f\ufffc\ufffd]+',
+    ' ', 'g');
+  -- Full-width letters and ligatures become plain letters, and an accent that is a character of its own joins its letter.
+  return case when octet_length(content) = length(content) then content else normalize(content, nfkc) end;
+end
+$$;
+
+comment on function words.cleaned is
+  'A text that is not ASCII without what is no letter and no digit of a word: invisible characters, symbols, dashes and '
+  'quotation marks.';
+
+grant execute on function
+  words.invisible_characters, words.without_invisible, words.symbol_characters, words.symbols, words.cleaned
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 035-words/012-characters.sql
+--! Included 035-words/014-fold.sql
+-- The plain forms of words with accents and other marks. The parser adds them beside the words as they are written, in texts and
+-- in queries, so that each finds the other and what is written alike comes first. The tables stand here, because an extension
+-- that removes accents is not part of the embedded engine.
+
+create function words.to_lower(content text, is_ascii boolean)
+returns text
+language sql immutable parallel safe
+-- Without a search_path the call is inlined.
+-- The parser lowers words itself, by the locale of the database, which may not know É.
+return case when is_ascii then content else pg_catalog.lower(content collate pg_catalog.pg_c_utf8) end;
+
+comment on function words.to_lower is 'A text in lower case if it is not ASCII, in the same way on every server.';
+
+create function words.fold(content text, spells_out boolean default false)
+returns text
+language plpgsql immutable parallel safe
+set search_path = ''
+as $$
+begin
+  content := words.to_lower(content, false);
+  if octet_length(content) = length(content) then
+    return content;
+  end if;
+  if spells_out and content ~ '[äöüåø]' then
+    content := replace(replace(replace(replace(replace(content, 'ä', 'ae'), 'ö', 'oe'), 'ü', 'ue'), 'å', 'aa'), 'ø', 'oe');
+  end if;
+  -- Accents; points and vowels of Hebrew and Arabic, with the stroke that lengthens a word; the ʻokina. й, ї and ў are letters
+  -- of their own.
+  content := regexp_replace(normalize(content, nfkd),
+    '(?<![иу])\u0306|(?<!і)\u0308|[\u0300-\u0305\u0307\u0309-\u036f\u0483-\u0487'
+    '\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f'
+    '\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670'
+    '\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u02bb\u02bc]+',
+    '', 'g');
+  -- Letters that Unicode does not take apart: Latin, Greek, Cyrillic, then the forms of alef, teh, yeh, heh and kaf, and digits.
+  content := translate(content,
+    'øłđðħŧıŋɓɗƙƴɨʉəǝɛɔς' || 'ґ' || 'أإآٱىةؤئیکۀہھ' || '٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९',
+    'olddhtinbdkyiueeeoσ' || 'г' || 'اااايهوييكههه' || '012345678901234567890123456789');
+  if content ~ '[ßæœþ]' then
+    content := replace(replace(replace(replace(content, 'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th');
+  end if;
+  return normalize(content, nfc);
+end
+$$;
+
+comment on function words.fold is
+  'A text in lower case, with plain letters in the place of those with accents and other marks: jurgen for Jürgen, weissbier '
+  'for Weißbier. spells_out: with two letters for those that are also written so, as in juergen.';
+
+create function words.plain_forms(content text)
+returns table (written text, plain text)
+language sql immutable parallel safe
+set search_path = ''
+begin atomic
+  with texts as materialized (
+    -- Spaces alone separate words here, so that the lists of words agree.
+    select words.to_lower(pg_catalog.translate(content, E'\t\n\r\f\v', '     '), false) as lowered
+  ), folded as materialized (
+    select t.lowered, words.fold(t.lowered) as once, words.fold(t.lowered, spells_out => true) as spelt from texts t
+  )
+  select w.written, w.plain
+  from folded f
+  cross join lateral unnest(string_to_array(f.lowered, ' '), string_to_array(f.once, ' ')) as w (written, plain)
+  where f.lowered <> f.once and w.written <> w.plain
+  union all
+  select w.written, w.plain
+  from folded f
+  cross join lateral unnest(string_to_array(f.lowered, ' '), string_to_array(f.spelt, ' '), string_to_array(f.once, ' '))
+    as w (written, plain, folded)
+  where f.once <> f.spelt and w.plain <> w.folded;
+end;
+
+comment on function words.plain_forms is
+  'The words of a text that have plain forms, in lower case, with each of these: both forms of fold().';
+
+grant execute on function words.to_lower, words.fold, words.plain_forms to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 035-words/014-fold.sql
 --! Included 035-words/020-character-pairs.sql
 create function words.unspaced_characters()
 returns text
@@ -4029,18 +4204,7 @@ grant execute on function
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/030-identifiers.sql
 --! Included 035-words/040-parse.sql
-create function words.to_lower(content text, is_ascii boolean)
-returns text
-language sql
-immutable
-parallel safe
--- Without a search_path the call is inlined.
--- The parser lowers words itself, by the locale of the database, which may not know É.
-return case when is_ascii then content else pg_catalog.lower(content collate pg_catalog.pg_c_utf8) end;
-
-comment on function words.to_lower(text, boolean) is 'A text in lower case if it is not ASCII, in the same way on every server.';
-
-create function words.parse(content text, language text, is_query boolean)
+create function words.stems(content text, language text)
 returns tsvector
 language plpgsql
 immutable
@@ -4051,41 +4215,65 @@ declare
   -- Most memories are English, and a constant needs no call.
   config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig else words.text_config(language) end;
   -- Only of ASCII characters there are as many as bytes. A regular expression takes several times as long.
-  is_ascii boolean := octet_length(content) = length(content);
-  pairs tsvector := '';
+  is_ascii constant boolean := octet_length(content) = length(content);
   separated text;
   split text;
 begin
-  if not is_ascii then
-    -- In some locales dashes and quotation marks count as letters.
-    content := regexp_replace(content, '[\u00a0-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u2000-\u206f\u2190-\u2bff\u3000-\u3004\u3008-\u303f]+', ' ', 'g');
-    is_ascii := octet_length(content) = length(content);
-  end if;
-  if not is_ascii then
-    -- Full-width letters become plain ones, and an accent that is a character of its own joins its letter.
-    content := normalize(content, nfkc);
-    if content ~ ('[' || words.unspaced_characters() || ']') then
-      pairs := words.character_pairs(content, not is_query);
-      content := regexp_replace(content, '[' || words.unspaced_characters() || ']+', ' ', 'g');
-    end if;
-  end if;
   if not words.has_identifiers(content) then
-    return pairs || to_tsvector(config, words.to_lower(content, is_ascii));
+    return to_tsvector(config, words.to_lower(content, is_ascii));
   end if;
   separated := words.separate_identifiers(content);
   split := words.split_camel_case(separated);
-  return pairs
-    || to_tsvector(config, words.to_lower(split, is_ascii))
+  return to_tsvector(config, words.to_lower(split, is_ascii))
     -- What has no position is found, and counts as occurring once.
     || array_to_tsvector(words.whole_identifiers(content))
     || case when split = separated then '' else strip(to_tsvector(config, words.to_lower(separated, is_ascii))) end;
 end
 $$;
 
-comment on function words.parse(text, text, boolean) is
-  'The words of a text of at most max_piece_characters() characters: the stems of its words, the parts of its identifiers and the identifiers as a whole, and pairs of characters of scripts without spaces. For a query, single characters are left out where there are pairs.';
+comment on function words.stems is
+  'The stems of the words of a cleaned() text, the parts of its identifiers, and the identifiers as a whole.';
 
-grant execute on function words.to_lower(text, boolean), words.parse(text, text, boolean) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+create function words.parse(content text, language text, is_query boolean)
+returns tsvector
+language plpgsql
+immutable
+parallel safe
+set search_path = ''
+as $$
+declare
+  pairs tsvector := '';
+  symbols text[];
+  split text;
+  plain text;
+begin
+  if octet_length(content) = length(content) then
+    return words.stems(content, language);
+  end if;
+  symbols := words.symbols(content);
+  content := words.cleaned(content);
+  if content ~ ('[' || words.unspaced_characters() || ']') then
+    pairs := words.character_pairs(content, not is_query);
+    content := regexp_replace(content, '[' || words.unspaced_characters() || ']+', ' ', 'g');
+  end if;
+  if octet_length(content) > length(content) then
+    split := words.split_camel_case(content);
+    plain := (
+      select string_agg(f.plain, ' ')
+      from words.plain_forms(case when split = content then content else content || ' ' || split end) f);
+  end if;
+  return pairs || words.stems(content, language)
+    || case when plain is null then '' else strip(words.stems(plain, language)) end
+    || array_to_tsvector(symbols);
+end
+$$;
+
+comment on function words.parse is
+  'The words of a text of at most max_piece_characters() characters: stems() of its words and of their plain_forms(), its '
+  'symbols, and pairs of characters of scripts without spaces. For a query, single characters are left out where there are '
+  'pairs.';
+
+grant execute on function words.stems, words.parse to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/040-parse.sql
 --! Included 035-words/050-date-words.sql
 create function words.date_words(event_time timestamptz)
@@ -4240,7 +4428,37 @@ end;
 comment on function words.of_query_in(text, text[]) is
   'The words of a query in each of several languages, so that it matches memories in any of them.';
 
-grant execute on function words.of_query(text, text), words.of_query_in(text, text[]) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+create function words.forms_in_query(query text, languages text[])
+returns table (lexeme text, forms text[])
+language sql immutable parallel safe
+set search_path = ''
+set client_min_messages = warning
+begin atomic
+  with texts as materialized (
+    -- The forms of a word have the same place in both texts.
+    select pg_catalog.string_agg(f.written, ' ') as written, pg_catalog.string_agg(f.plain, ' ') as plain
+    from words.plain_forms(words.cleaned(pg_catalog.left(query, words.max_piece_characters()))) f
+  ), pairs as materialized (
+    select distinct w.lexeme as written, p.lexeme as plain
+    from texts t
+    cross join pg_catalog.unnest(languages) as l (language)
+    cross join lateral pg_catalog.unnest(words.stems(t.written, l.language)) w
+    cross join lateral pg_catalog.unnest(w.positions) as at (place)
+    join lateral pg_catalog.unnest(words.stems(t.plain, l.language)) p on at.place = any (p.positions)
+  ), members as (
+    select p.written, p.written as lexeme from pairs p union select p.written, p.plain from pairs p
+  )
+  select m.lexeme, pg_catalog.array_agg(distinct other.lexeme)
+  from members m join members other on other.written = m.written
+  group by m.lexeme;
+end;
+
+comment on function words.forms_in_query is
+  'The words of a query, in any of the languages, that have other forms, as written and plain, each with all forms of its word. '
+  'Whoever has one of them has the word.';
+
+grant execute on function words.of_query(text, text), words.of_query_in(text, text[]), words.forms_in_query
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/070-of-query.sql
 --! Included 035-words/080-index-text.sql
 create function words.index_token(lexeme text)
@@ -7310,7 +7528,7 @@ begin
   elsif rule ? 'choices' and not rule -> 'choices' @> value then
     perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(array(
       select jsonb_array_elements_text(rule -> 'choices')), ', ')), field);
-  elsif (rule ->> 'is_required')::boolean and (value #>> '{}' !~ '\S' or value in ('[]', '{}')) then
+  elsif (rule ->> 'is_required')::boolean and (identity.is_blank(value #>> '{}') or value in ('[]', '{}')) then
     perform identity.raise_error('L9VAL', format('%s: must not be blank in %s', field, kinds.with_article(kind)), field);
   end if;
   if rule ? 'parts' then
@@ -7471,7 +7689,7 @@ return case
           else pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(given.value, '\s+', ' ', 'g'))) end
         from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
         cross join lateral (select fields ->> a.field) as given (value)
-        where given.value ~ '\S'
+        where not identity.is_blank(given.value)
         order by a.ordinality
         limit 1)
       end order by i.ordinality)::text, 'UTF8'))
@@ -8378,13 +8596,21 @@ immutable
 parallel safe
 strict
 set search_path = ''
-return pg_catalog.sha256(pg_catalog.convert_to(
-  pg_catalog.lower(pg_catalog.btrim(
-    -- Replace only where there is something to collapse, and not every space.
-    case when content ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(content, '\s{2,}|[^\S ]', ' ', 'g') else content end)), 'UTF8'));
+return (
+  select pg_catalog.sha256(pg_catalog.convert_to(
+    pg_catalog.lower(pg_catalog.btrim(
+      -- Replace only where there is something to collapse, and not every space.
+      case when c.text ~ '\s\s|[^\S ]' then pg_catalog.regexp_replace(c.text, '\s{2,}|[^\S ]', ' ', 'g') else c.text end)),
+    'UTF8'))
+  -- An accent may be part of its letter or a character of its own. ASCII has none.
+  from (
+    select case when pg_catalog.octet_length(content) = pg_catalog.length(content) then content
+      else pg_catalog.normalize(content, 'NFC') end as text
+    offset 0) c);
 
 comment on function packets.content_hash(text) is
-  'SHA-256 of a text after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as the same.';
+  'SHA-256 of a text in NFC after trimming, collapsing white space and lower-casing it. Two contents with equal hashes count as '
+  'the same.';
 
 grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
 --! EndIncluded 040-packets/050-content-hash.sql
@@ -8696,7 +8922,7 @@ begin
     perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
   elsif bytes > packets.max_content_bytes() then
     perform identity.raise_error('L9LIM', format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
-  elsif content !~ '\S' then
+  elsif identity.is_blank(content) then
     perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
   end if;
 
@@ -9267,7 +9493,7 @@ create table public.packet_store (
   constraint packet_provenance_object check (jsonb_typeof(provenance) = 'object'),
   constraint packet_metadata_object check (jsonb_typeof(metadata) = 'object'),
   constraint packet_metadata_has_writer check (metadata ->> 'creator' <> '' and metadata ->> 'source' <> ''),
-  constraint packet_content_not_blank check (envelope ->> 'content' ~ '\S'),
+  constraint packet_content_not_blank check (not identity.is_blank(envelope ->> 'content')),
   constraint packet_content_at_most_1_mib check (octet_length(envelope ->> 'content') <= packets.max_content_bytes()),
   constraint packet_metadata_at_most_64_kib check (
     octet_length((metadata - 'updated_by')::text) <= packets.max_metadata_bytes()),
@@ -11095,7 +11321,7 @@ set search_path = ''
 return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') = 'array' then (
   select pg_catalog.string_agg(step.text #>> '{}', E'\n' order by step.place)
   from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")') with ordinality as step (text, place)
-  where step.text #>> '{}' ~ '\S') end;
+  where not identity.is_blank(step.text #>> '{}')) end;
 
 comment on function embeddings.reasoning_text(text, jsonb) is
   'All texts in the steps of a reasoning trace, one on each line. Null if there are none, and for memories of other kinds. The text is embedded beside the content, as type reasoning.';
@@ -12287,7 +12513,7 @@ declare
 begin
   if on_similar not in ('keep', 'skip', 'merge') then
     perform identity.raise_error('L9VAL', 'on_similar: must be keep, skip or merge', 'on_similar');
-  elsif content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
+  elsif content is null or identity.is_blank(content) or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error.
   end if;
   scope := coalesce(scope, 'developer');
@@ -13636,7 +13862,7 @@ begin
   if octet_length(body_md) > documents.max_body_bytes() then
     perform identity.raise_error('L9LIM',
       format('body_md: at most %s bytes (4 MiB), got %s', documents.max_body_bytes(), octet_length(body_md)), 'body_md');
-  elsif body_md ~ '\S' is not true then
+  elsif body_md is null or identity.is_blank(body_md) then
     perform identity.raise_error('L9VAL', 'body_md: must not be blank', 'body_md');
   end if;
 end
@@ -15026,7 +15252,7 @@ as $$
 declare
   body constant text := fields ->> 'body_md';
 begin
-  if body is not null and coalesce(fields ->> 'title', '') !~ '\S' then
+  if body is not null and identity.is_blank(coalesce(fields ->> 'title', '')) then
     perform documents.check_body(body);
     fields := jsonb_strip_nulls(fields || jsonb_build_object('title', documents.title_of(body, fields ->> 'source_url')));
   end if;
@@ -17442,7 +17668,7 @@ as $$
 begin
   if coalesce(jsonb_typeof(envelope -> field), 'null') = 'null' and not is_required then
     return;
-  elsif jsonb_typeof(envelope -> field) is distinct from 'string' or envelope ->> field !~ '\S' then
+  elsif jsonb_typeof(envelope -> field) is distinct from 'string' or identity.is_blank(envelope ->> field) then
     perform identity.raise_error('L9VAL', format('envelope.%s: must be a text that is not blank', field), 'envelope.' || field);
   end if;
   perform identity.check_bytes(envelope ->> field, 200, 'envelope.' || field);
@@ -22007,20 +22233,14 @@ return array(
 comment on function search.word_stems(text, text[]) is
   'Beginnings of the 40 longest words of a text, in any of the languages; empty if there are none.';
 
-create function search.stem_pattern(stem text, ignores_accents boolean)
+create function search.stem_pattern(stem text)
 returns text
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 set search_path = ''
 -- A flag that ignores case would depend on the locale, and hide where the parts of camelCase words begin.
 return (
   select pg_catalog.string_agg(
     case
-      when c.letter ~ '[a-z]' then '[' || c.letter || pg_catalog.upper(c.letter) || case when ignores_accents then
-        coalesce((array['àáâãäåāăąÀÁÂÃÄÅĀĂĄ', null, 'çćčÇĆČ', 'ďĎ', 'èéêëēęěÈÉÊËĒĘĚ', null, 'ğĞ', null, 'ìíîïīıÌÍÎÏĪİ', null, null, 'łŁ', null,
-          'ñńňÑŃŇ', 'òóôõöøőÒÓÔÕÖØŐ', null, null, 'řŘ', 'šśşŠŚŞ', 'ťţŤŢ', 'ùúûüūůűÙÚÛÜŪŮŰ', null, null, null, 'ýÿÝŸ', 'žźżŽŹŻ'])
-          [pg_catalog.ascii(c.letter) - 96], '') else '' end || ']'
       when c.letter ~ '[][(){}.*+?^$|\\]' then '\' || c.letter
       when pg_catalog.upper(c.letter collate pg_catalog.pg_c_utf8) <> c.letter then
         '[' || c.letter || pg_catalog.upper(c.letter collate pg_catalog.pg_c_utf8) || ']'
@@ -22028,8 +22248,19 @@ return (
     end, '' order by c.place)
   from pg_catalog.string_to_table(stem, null) with ordinality as c (letter, place));
 
-comment on function search.stem_pattern(text, boolean) is
-  'A regular expression for a text that begins with the stem, in either case, with and without the accents that stemmers of other languages than English remove.';
+comment on function search.stem_pattern is 'A regular expression for a text that begins with the stem, in either case.';
+
+create function search.searchable_text(content text)
+returns text
+language sql immutable parallel safe
+set search_path = ''
+return pg_catalog.lower(content collate "C") || case when pg_catalog.octet_length(content) > pg_catalog.length(content) then (
+  select ' ' || words.fold(c.cleaned) || ' ' || words.fold(c.cleaned, spells_out => true)
+  from (select words.cleaned(content) as cleaned) c) else '' end;
+
+comment on function search.searchable_text is
+  'A text in which stem_test() looks for stems: with ASCII letters in lower case and, if it has others, followed by both of its '
+  'forms of words.fold().';
 
 create function search.stem_test(stem text)
 returns text
@@ -22041,13 +22272,14 @@ return case
   -- The fastest test. A match in the middle of a word does no harm.
   when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
   when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
-  else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem, false)) end;
+  else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem)) end;
 
 comment on function search.stem_test(text) is
-  'A condition on s.content and s.lowered (the content with ASCII letters in lower case, under collation C) that holds if a word begins with the stem. It may also hold for other rows.';
+  'A condition on s.content and s.lowered (the searchable_text() of the content, under collation C) that holds if a word begins '
+  'with the stem. It may also hold for other rows.';
 
 grant execute on function
-  search.word_stems(text, text[]), search.stem_pattern(text, boolean), search.stem_test(text)
+  search.word_stems(text, text[]), search.stem_pattern, search.searchable_text, search.stem_test(text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/070-word-stems.sql
 --! Included 150-search/080-snippet.sql
@@ -22078,16 +22310,19 @@ as $$
 declare
   unspaced constant text := '[' || words.unspaced_characters() || ']';
   stems constant text[] := search.word_stems(query, languages);
+  symbol constant text := '[\u20e3' || words.symbol_characters() || ']';
   begins text;
   parts text;
+  symbols text;
   pairs text;
   singles text;
 begin
   select
-    string_agg(search.stem_pattern(s.stem, languages <> '{english}'), '|'),
+    string_agg(search.stem_pattern(s.stem), '|') filter (where s.stem !~ symbol),
     -- Within a camelCase word, a part begins with a capital.
-    string_agg(initcap(s.stem), '|') filter (where s.stem ~ '^[a-z]+$')
-  into begins, parts
+    string_agg(initcap(s.stem), '|') filter (where s.stem ~ '^[a-z]+$'),
+    string_agg(search.stem_pattern(s.stem), '|') filter (where s.stem ~ symbol)
+  into begins, parts, symbols
   from unnest(stems) as s (stem)
   where s.stem !~ unspaced;
   -- Each character with the ones that follow it in the query, because pairs of characters overlap.
@@ -22103,24 +22338,71 @@ begin
   ) c;
   return nullif(concat_ws('|',
     '(?<![[:alnum:]])(?:' || begins || ')[[:alpha:]]*', '(?:' || parts || ')[[:lower:]]*',
-    '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
+    '(?:' || symbols || ')[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*', '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
 end
 $$;
 
 comment on function search.passage_pattern(text, text[]) is
-  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers that begin like one, and pairs of its characters in scripts without spaces. Null if the query has no words.';
+  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers that begin '
+  'like one, its symbols, and pairs of its characters in scripts without spaces. Null if the query has no words.';
+
+create function search.with_written_forms(pattern text, passage text)
+returns text
+language sql immutable parallel safe
+set search_path = ''
+return coalesce((
+  select '(?<![[:alnum:]])(?:' || pg_catalog.string_agg(distinct search.stem_pattern(f.written), '|') || ')[[:alpha:]]*|'
+    || pattern
+  from (
+    select pg_catalog.regexp_replace(
+      passage, '[\s\u00a0\u00a8\u00af\u00b4\u00b8\u1680\u2000-\u200a\u2017\u2028\u2029\u202f\u203e\u205f\u3000]', ' ', 'g')
+      as passage
+    -- The pattern finds the words of an ASCII text as they are.
+    where pg_catalog.octet_length(passage) > pg_catalog.length(passage)
+  ) p
+  cross join lateral (select pg_catalog.normalize(words.without_invisible(p.passage), 'NFKC') as content offset 0) visible
+  cross join lateral (
+    select words.fold(visible.content) as once, words.fold(visible.content, spells_out => true) as spelt offset 0) plain
+  cross join lateral unnest(
+    string_to_array(p.passage, ' '), string_to_array(visible.content, ' '), string_to_array(plain.once, ' '),
+    string_to_array(plain.spelt, ' '))
+    as w (written, visible, once, spelt)
+  cross join lateral (
+    -- Without the punctuation around it.
+    select pg_catalog.regexp_replace(w.written, pg_catalog.format('^%1$s|%1$s$',
+      '[\u0021-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00bf\u2000-\u206f]+'), '', 'g') as written) f
+  where pg_catalog.length(f.written) between 1 and 100 and w.written !~ ('[' || words.unspaced_characters() || ']')
+    -- Of ı and İ only one case differs from the plain letter.
+    and (words.to_lower(w.written, false) <> w.once or w.once <> w.spelt
+      or pg_catalog.upper(w.written collate pg_catalog.pg_c_utf8) <> pg_catalog.upper(w.once collate pg_catalog.pg_c_utf8))
+    and (w.visible ~ pattern or w.once ~ pattern or w.spelt ~ pattern)
+), pattern);
+
+comment on function search.with_written_forms is
+  'A pattern of passage_pattern() that also matches the words of this text whose plain forms it matches: those with accents, '
+  'marks or invisible characters.';
 
 create function search.passage(content text, pattern text)
 returns text
-language sql
+language plpgsql
 stable
 parallel safe
-return case
-  when pg_catalog.length(content) <= 1500 or pattern is null then pg_catalog.left(content, 1500)
+set search_path = ''
+as $$
+declare
+  place integer;
+begin
+  if length(content) <= 1500 or pattern is null then
+    return left(content, 1500);
+  end if;
   -- regexp_instr() would find every match to return the first.
-  else pg_catalog.substr(
-    content, greatest(pg_catalog.strpos(pg_catalog.regexp_replace(content, pattern, e'\x01'), e'\x01') - 300, 1), 1500)
-end;
+  place := strpos(regexp_replace(content, pattern, e'\x01'), e'\x01');
+  if place = 0 then
+    place := strpos(regexp_replace(content, search.with_written_forms(pattern, content), e'\x01'), e'\x01');
+  end if;
+  return substr(content, greatest(place - 300, 1), 1500);
+end
+$$;
 
 comment on function search.passage(text, text) is '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
 
@@ -22182,11 +22464,15 @@ declare
   -- These characters mark the words until the asterisks can be told from those of the text.
   -- Looking for the characters is many times faster than replacing them.
   content constant text := case when strpos(passage, e'\x01') + strpos(passage, e'\x02') > 0 then translate(passage, e'\x01\x02', '') else passage end;
-  -- Only patterns as passage_pattern() makes them: a caller could pass any other regular expression, which may take for ever.
-  marked text := case when pattern ~ '^[(\[]' then regexp_replace(content, pattern, e'\x01\\&\x02', 'g') end;
+  marked text;
   place integer;
   snippet text;
 begin
+  -- Only patterns as passage_pattern() makes them: a caller could pass any other regular expression, which may take for ever.
+  if pattern ~ '^[(\[]' then
+    pattern := search.with_written_forms(pattern, content);
+    marked := regexp_replace(content, pattern, e'\x01\\&\x02', 'g');
+  end if;
   if length(content) <= width and octet_length(content) <= 700 and marked is not null then
     snippet := marked;
   else
@@ -22218,7 +22504,8 @@ comment on function search.snippet(text, text) is
   'About 240 characters of a text that hold the most words of a pattern, with ** around them, or the beginning of the text if none matches. At most 750 bytes.';
 
 grant execute on function
-  search.truncate_to_bytes(text, integer), search.passage_pattern(text, text[]), search.passage(text, text),
+  search.truncate_to_bytes(text, integer), search.passage_pattern(text, text[]), search.with_written_forms,
+  search.passage(text, text),
   search.densest_place(text, integer), search.snippet(text, text)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/080-snippet.sql
@@ -22523,7 +22810,7 @@ begin
       limit %2$s
     ), likely as materialized (
       select s.packet_id, s.content, s.packet_type, s."timestamp", s.language
-      from (select r.*, lower(r.content collate "C") as lowered from replaced r offset 0) s
+      from (select r.*, search.searchable_text(r.content) collate "C" as lowered from replaced r offset 0) s
       where %3$s > 0
       order by %3$s desc, length(s.content), s.packet_id
       limit %4$s
@@ -22942,7 +23229,7 @@ returns text
 language sql
 immutable
 parallel safe
-return ' ' || regexp_replace(lower(left(query, search.max_query_characters())), '[^[:alnum:]]+', ' ', 'g')
+return ' ' || regexp_replace(words.fold(left(query, search.max_query_characters())), '[^[:alnum:]]+', ' ', 'g')
   || case when query ~* '\m(i|me|my|mine|myself)\M' then ' user human me i ' else ' ' end;
 
 comment on function search.named_speakers(text) is
@@ -22955,7 +23242,7 @@ immutable
 parallel safe
 set search_path = ''
 return array(
-  select pg_catalog.lower(m.word[1]) || ' %'
+  select words.fold(m.word[1]) || ' %'
   from pg_catalog.regexp_matches(
     pg_catalog.left(query, search.max_query_characters()), '\m([[:upper:]][[:alnum:]]{2,})\M(?!\.? [[:upper:]]|-[[:upper:]])', 'g') as m (word)
   where pg_catalog.ts_lexize('pg_catalog.english_stem', pg_catalog.lower(m.word[1])) <> '{}');
@@ -22968,10 +23255,12 @@ returns text
 language sql
 immutable
 parallel safe
-return trim(regexp_replace(lower(speaker), '[^[:alnum:]]+', ' ', 'g'));
+return trim(regexp_replace(
+  case when octet_length(speaker) = length(speaker) then lower(speaker) else words.fold(speaker) end, '[^[:alnum:]]+', ' ', 'g'));
 
 comment on function search.plain_name(text) is
-  'The name of a speaker in the form of named_speakers(): its words in lower case, with single spaces between them.';
+  'The name of a speaker in the form of named_speakers(): its words in the form of words.fold(), with single spaces between '
+  'them.';
 
 create function search.is_named(name text, names text, patterns text[])
 returns boolean
@@ -23033,23 +23322,33 @@ return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
 comment on function search.relevance(real, real, real) is
   'Relevance from 0 to 1 of a memory with this cosine similarity to the query, by the map of the model.';
 
-create function search.word_tests(lexemes text[])
+create function search.word_tests(lexemes text[], query text, languages text[])
 returns tsquery[]
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 set search_path = ''
-return array(
-  select (
-    select pg_catalog.string_agg(ranking.lexeme_query(longer.lexeme)::text, ' | ')
-    from pg_catalog.unnest(lexemes) as longer (lexeme)
-    where longer.lexeme = l.lexeme
-      or pg_catalog.strpos(longer.lexeme, l.lexeme) > 0 and (pg_catalog.length(l.lexeme) > 1 or longer.lexeme ~ '[-_/.:@#\\]'))::tsquery
-  from pg_catalog.unnest(lexemes) with ordinality as l (lexeme, place)
-  order by l.place);
+begin atomic
+  with written as materialized (
+    -- Most queries are ASCII, and their words have one form each.
+    select f.lexeme, f.forms
+    from (select query where pg_catalog.octet_length(query) > pg_catalog.length(query)) q (query)
+    cross join lateral words.forms_in_query(q.query, languages) f
+  )
+  select coalesce(pg_catalog.array_agg(t.test order by t.place), '{}')
+  from (
+    select l.place, (
+      select pg_catalog.string_agg(ranking.lexeme_query(other.lexeme)::text, ' | ')
+      from pg_catalog.unnest(lexemes) as other (lexeme)
+      where other.lexeme = l.lexeme
+        or pg_catalog.strpos(other.lexeme, l.lexeme) > 0 and (pg_catalog.length(l.lexeme) > 1 or other.lexeme ~ '[-_/.:@#\\]')
+        or other.lexeme = any (w.forms))::tsquery as test
+    from pg_catalog.unnest(lexemes) with ordinality as l (lexeme, place)
+    left join written w on w.lexeme = l.lexeme
+  ) t;
+end;
 
-comment on function search.word_tests(text[]) is
-  'For each word of a query, what a memory that has it matches: the word itself or an identifier of the query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
+comment on function search.word_tests is
+  'For each word of a query, what a memory that has it matches: the word itself, another form of it, or an identifier of the '
+  'query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
 
 create function search.word_share(words tsvector, tests tsquery[], weights double precision[])
 returns real
@@ -23106,7 +23405,9 @@ grant execute on function
   search.lift_by_context(real, real, real), search.lift_by_chunk(real, real, real), search.named_speakers(text),
   search.first_name_patterns(text), search.plain_name(text), search.is_named(text, text, text[]), search.lift_by_speaker(real, boolean, real), search.lift_by_next(real, real, real),
   search.lift_by_thread(real, real, real), search.lift_by_path(real, real), search.relevance(real, real, real),
-  search.word_tests(text[]), search.word_share(tsvector, tsquery[], double precision[]), search.relevance_of_words(real, boolean), search.recency(interval, double precision),
+  search.word_tests,
+  search.word_share(tsvector, tsquery[], double precision[]), search.relevance_of_words(real, boolean),
+  search.recency(interval, double precision),
   search.max_boost(public.search_settings), search.boost(real, real, public.search_settings)
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/150-boost.sql
@@ -23136,7 +23437,7 @@ declare
     and greatest(settings.thread_weight, settings.next_weight, settings.speaker_boost) > 0;
   named text := search.named_speakers(request.query);
   first_names text[] := search.first_name_patterns(request.query);
-  word_tests tsquery[] := search.word_tests(request.lexemes);
+  word_tests tsquery[] := search.word_tests(request.lexemes, request.query, request.languages);
   are_pairs boolean := request.query ~ ('[' || words.unspaced_characters() || ']');
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
   compared_vector public.memory_embeddings.compared_vector%type :=
@@ -23458,8 +23759,7 @@ stable
 set search_path = ''
 as $$
 begin
-  -- The class includes all characters that JavaScript treats as white space, because the gateway makes no vector of a blank query.
-  if query is not null and query !~ '[^\s\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]' then
+  if query is not null and identity.is_blank(query) then
     perform identity.raise_error('L9VAL', 'query: must not be blank', 'query');
   elsif octet_length(query) > 32768 then
     perform identity.raise_error('L9LIM', format('query: must be at most 32768 bytes, got %s', octet_length(query)), 'query');
@@ -23873,6 +24173,17 @@ $$;
 comment on function search.audit_search(search.search_request, uuid[], text, jsonb) is
   'Writes the audit row of a search that returns these memories, with more details, and returns its id.';
 
+create function search.words_notice(lexemes text[], mode text)
+returns text
+language sql immutable parallel safe
+return case when lexemes = '{}' then
+  'The query has only common words or signs, which are not looked for'
+  || case when mode = 'hybrid' then ': searched by meaning only.' else '; name what you are looking for.' end end;
+
+comment on function search.words_notice is
+  'Tells that a query was searched without words, because it has none that tell memories apart; null if it has some, or if none '
+  'were asked for.';
+
 create function search.close_search(request search.search_request, ranked search.ranked_hits)
 returns public.search_result
 language plpgsql
@@ -23885,6 +24196,7 @@ declare
   query text := case when request.like_packet_id is null then request.query end;
   result public.search_result;
 begin
+  request.notices := request.notices || search.words_notice(ranked.lexemes, request.mode);
   result.searched := jsonb_build_object(
     'mode', request.mode, 'requested_mode', request.requested_mode, 'scopes', request.searched_scopes,
     'projects', (request.caller).projects, 'filters', request.filters, 'like', request.like_packet_id, 'as_of', request.as_of,
@@ -23908,7 +24220,7 @@ $$;
 comment on function search.close_search(search.search_request, search.ranked_hits) is
   'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
 
-grant execute on function search.place_hits, search.log_hits, search.audit_search, search.close_search
+grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/210-close-search.sql
 --! Included 150-search/220-search-memory.sql
@@ -24411,9 +24723,11 @@ language sql
 immutable
 parallel safe
 set search_path = ''
-return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(text, '\s+', ' ', 'g')));
+return pg_catalog.btrim(pg_catalog.regexp_replace(
+  words.fold(pg_catalog.normalize(words.without_invisible(text), 'NFKC')), '\s+', ' ', 'g'));
 
-comment on function find.plain_text(text) is 'A text in lower case, with single spaces, in which phrases are looked for.';
+comment on function find.plain_text(text) is
+  'A text in the form of words.fold(), with single spaces, in which phrases are looked for.';
 
 create function find.quoted_phrases(query text)
 returns text[]
@@ -24436,7 +24750,8 @@ set search_path = ''
 return not exists (
   select from pg_catalog.unnest(phrases) as p (phrase) where pg_catalog.strpos(find.plain_text(text), p.phrase) = 0);
 
-comment on function find.has_phrases(text, text[]) is 'True if a text contains all of these phrases word for word, ignoring case and white space.';
+comment on function find.has_phrases(text, text[]) is
+  'True if a text contains all of these phrases word for word, ignoring case, accents and white space.';
 
 create function find.looks_exact(query text)
 returns boolean
@@ -24717,7 +25032,8 @@ declare
 begin
   with asked as materialized (
     -- The words of the query, for the formula of search.word_share(): a call of it for each candidate takes ten times as long.
-    select w.test, w.weight from unnest(search.word_tests(request.lexemes), request.word_weights) as w (test, weight)
+    select w.test, w.weight
+    from unnest(search.word_tests(request.lexemes, request.query, request.languages), request.word_weights) as w (test, weight)
   ), pool as materialized (
     select h.packet_id, h.score, h.relevance, h.chunk_index, h.explanation, g.score as path
     from unnest(found.ids, found.scores, found.relevances, found.chunks, found.explanations)
@@ -24908,7 +25224,7 @@ begin
   request.candidates := request.k;
   request := search.narrow_search(request);
   lexemes := search.query_words(request.query, request.languages);
-  tests := search.word_tests(lexemes);
+  tests := search.word_tests(lexemes, request.query, request.languages);
   scored := search.find_words(request, lexemes, null);
   return array(
     select p.packet_id from public.packet_store p
@@ -25116,7 +25432,8 @@ begin
       when request.mode = 'hybrid' then 'used'
       when request.requested_mode = 'hybrid' and request.query is not null then 'unavailable'
       else 'not asked for' end,
-    'entities', to_jsonb(request.entities), 'cut', trimmed.cut, 'notice', nullif(array_to_string(request.notices, ' '), ''));
+    'entities', to_jsonb(request.entities), 'cut', trimmed.cut,
+    'notice', nullif(array_to_string(request.notices || search.words_notice(request.lexemes, request.mode), ' '), ''));
   result.suggestions := suggestions;
   result.hits := search.log_hits(trimmed.fitted, search.audit_search(
     request, array(select h.packet_id from unnest(trimmed.fitted) as h), request.query,
@@ -26255,7 +26572,7 @@ set search_path = ''
 as $$
 begin
   perform identity.require_identity();
-  if source_packet is null and coalesce(world_model.check_insight(insight) ->> 'content', '') !~ '\S' then
+  if source_packet is null and identity.is_blank(coalesce(world_model.check_insight(insight) ->> 'content', '')) then
     perform identity.raise_error('L9VAL', 'insight.content: required unless source_packet is given', 'insight.content');
   end if;
   return world_model.write_world_update(
@@ -27381,7 +27698,7 @@ declare
   me identity.identity := identity.require_identity();
   hash constant bytea := packets.content_hash(content);
 begin
-  if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
+  if content is null or identity.is_blank(content) or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error that names the reason.
   end if;
   -- Check the scope before taking the lock: a caller that waited for it would learn that somebody writes in that scope.
@@ -27800,7 +28117,7 @@ create table public.task_reflections (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint task_id_short check (task_id ~ '\S' and octet_length(task_id) <= 200),
+  constraint task_id_short check (not identity.is_blank(task_id) and octet_length(task_id) <= 200),
   constraint task_outcome_known check (outcome = any (reflection.task_outcomes())),
   constraint task_metrics_objects check (jsonb_typeof(metrics_improved) = 'object' and jsonb_typeof(metrics_degraded) = 'object'),
   constraint task_time_not_negative check (execution_time_ms >= 0)
@@ -27985,7 +28302,7 @@ begin
       format('%s: at most %s, got %s', field, reflection.max_list_length(), cardinality(texts)), field);
   elsif exists (select from unnest(texts) as t (text) where octet_length(t.text) > reflection.max_text_bytes()) then
     perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
-  elsif exists (select from unnest(texts) as t (text) where coalesce(t.text, '') !~ '\S') then
+  elsif exists (select from unnest(texts) as t (text) where identity.is_blank(coalesce(t.text, ''))) then
     perform identity.raise_error('L9VAL', format('%s: no text may be blank', field), field);
   end if;
 end
@@ -28010,7 +28327,7 @@ begin
     perform identity.raise_error('L9LIM', format('%s: at most %s metrics', field, reflection.max_list_length()), field);
   elsif exists (
     select from jsonb_each(metrics) as m (name, value)
-    where m.name !~ '\S' or octet_length(m.name) > 200 or jsonb_typeof(m.value) not in ('number', 'string')) then
+    where identity.is_blank(m.name) or octet_length(m.name) > 200 or jsonb_typeof(m.value) not in ('number', 'string')) then
     perform identity.raise_error('L9VAL', format('%s: each metric is a name of at most 200 bytes and a number or a text', field), field);
   elsif exists (
     select from jsonb_each_text(metrics) as m (name, value) where octet_length(m.value) > reflection.max_text_bytes()) then
@@ -28033,9 +28350,9 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  if task_id is null or task_id !~ '\S' then
+  if task_id is null or identity.is_blank(task_id) then
     perform identity.raise_error('L9VAL', 'task_id: required', 'task_id');
-  elsif description is null or description !~ '\S' then
+  elsif description is null or identity.is_blank(description) then
     perform identity.raise_error('L9VAL', 'description: required', 'description');
   elsif execution_time_ms < 0 then
     perform identity.raise_error('L9VAL', 'execution_time_ms: must be 0 or more', 'execution_time_ms');
@@ -28065,7 +28382,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
-  if task_id !~ '\S' then
+  if identity.is_blank(task_id) then
     perform identity.raise_error('L9VAL', 'task_id: must not be blank', 'task_id');
   end if;
   perform packets.check_scope(scope, project_id);
@@ -28469,7 +28786,8 @@ create table public.memory_summaries (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   constraint summary_scope_type_known check (scope_type = any (summaries.scope_types())),
-  constraint summary_scope_value_short check (scope_value ~ '\S' and octet_length(scope_value) <= summaries.max_subject_bytes()),
+  constraint summary_scope_value_short check (
+    not identity.is_blank(scope_value) and octet_length(scope_value) <= summaries.max_subject_bytes()),
   constraint summary_rests_on_something check (packet_count between 1 and summaries.max_sources()),
   constraint summary_confidence_from_0_to_1 check (confidence between 0 and 1),
   constraint summary_coverage_in_order check (coverage_start <= coverage_end)
@@ -28856,9 +29174,9 @@ set search_path = ''
 as $$
 begin
   perform reflection.check_choice(scope_type, summaries.scope_types(), 'scope_type');
-  if scope_value is null or scope_value !~ '\S' then
+  if scope_value is null or identity.is_blank(scope_value) then
     perform identity.raise_error('L9VAL', 'scope_value: required, the id or name of the thread, agent, topic, …', 'scope_value');
-  elsif summary_text is null or summary_text !~ '\S' then
+  elsif summary_text is null or identity.is_blank(summary_text) then
     perform identity.raise_error('L9VAL', 'summary_text: must not be blank', 'summary_text');
   end if;
   perform identity.check_bytes(scope_value, summaries.max_subject_bytes(), 'scope_value'), identity.check_bytes(summary_text, 262144, 'summary_text');
@@ -29074,7 +29392,7 @@ begin atomic
     ('thread', (memory).thread_id), ('agent', (memory).metadata ->> 'creator'), ('project', (memory).project_id),
     ('task', (memory).correlation_id),
     ('time_period', to_char((memory)."timestamp" at time zone 'UTC', 'IYYY-"W"IW'))) as s (scope_type, scope_value)
-  where s.scope_value ~ '\S' and octet_length(s.scope_value) <= summaries.max_subject_bytes()
+  where not identity.is_blank(s.scope_value) and octet_length(s.scope_value) <= summaries.max_subject_bytes()
   union all
   select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
@@ -30331,7 +30649,7 @@ set search_path = ''
 return array(
   select pg_catalog.left(pg_catalog.btrim(i.value), 200)
   from jsonb_array_elements_text(case pg_catalog.jsonb_typeof(list) when 'array' then list else '[]' end) with ordinality as i (value, place)
-  where i.value ~ '\S' and i.place <= 20
+  where not identity.is_blank(i.value) and i.place <= 20
   order by i.place);
 
 comment on function extraction.summary_texts(jsonb) is
@@ -30866,7 +31184,7 @@ declare
 begin
   if session is null or jsonb_typeof(session) <> 'object' then
     perform identity.raise_error('L9VAL', 'session: must be an object', 'session');
-  elsif coalesce(session ->> 'session_id', '') !~ '\S' or jsonb_typeof(session -> 'session_id') <> 'string'
+  elsif identity.is_blank(coalesce(session ->> 'session_id', '')) or jsonb_typeof(session -> 'session_id') <> 'string'
     or octet_length(session ->> 'session_id') > 200 then
     perform identity.raise_error('L9VAL', 'session.session_id: must be a text of 1 to 200 bytes', 'session');
   elsif coalesce(jsonb_typeof(session -> 'timestamp'), 'null') not in ('string', 'null') or not pg_input_is_valid(session ->> 'timestamp', 'timestamptz')
@@ -33579,7 +33897,7 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  if reason is null or reason !~ '\S' then
+  if reason is null or identity.is_blank(reason) then
     perform identity.raise_error('L9VAL', 'reason: required, the reason for the erasure; the tombstone keeps it', 'reason');
   end if;
   perform identity.check_bytes(reason, forgetting.max_reason_bytes(), 'reason');
@@ -34078,7 +34396,7 @@ as $$
     from sized s
     cross join lateral (
       select case
-        when s.content is null or s.content !~ '\S' then 'blank'
+        when s.content is null or identity.is_blank(s.content) then 'blank'
         when octet_length(s.content) > packets.max_content_bytes() then 'long'
         when s.legacy_bytes > packets.max_envelope_bytes() then 'large'
         when s.hash <> encode(s.source_hash, 'hex') then 'garbled'

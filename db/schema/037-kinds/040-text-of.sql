@@ -69,7 +69,7 @@ return case
           else pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(given.value, '\s+', ' ', 'g'))) end
         from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
         cross join lateral (select fields ->> a.field) as given (value)
-        where given.value ~ '\S'
+        where not identity.is_blank(given.value)
         order by a.ordinality
         limit 1)
       end order by i.ordinality)::text, 'UTF8'))

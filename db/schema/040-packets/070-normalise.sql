@@ -36,7 +36,7 @@ begin
     perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
   elsif bytes > packets.max_content_bytes() then
     perform identity.raise_error('L9LIM', format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
-  elsif content !~ '\S' then
+  elsif identity.is_blank(content) then
     perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
   end if;
 

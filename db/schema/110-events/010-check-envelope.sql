@@ -8,7 +8,7 @@ as $$
 begin
   if coalesce(jsonb_typeof(envelope -> field), 'null') = 'null' and not is_required then
     return;
-  elsif jsonb_typeof(envelope -> field) is distinct from 'string' or envelope ->> field !~ '\S' then
+  elsif jsonb_typeof(envelope -> field) is distinct from 'string' or identity.is_blank(envelope ->> field) then
     perform identity.raise_error('L9VAL', format('envelope.%s: must be a text that is not blank', field), 'envelope.' || field);
   end if;
   perform identity.check_bytes(envelope ->> field, 200, 'envelope.' || field);

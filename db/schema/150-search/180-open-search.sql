@@ -7,8 +7,7 @@ stable
 set search_path = ''
 as $$
 begin
-  -- The class includes all characters that JavaScript treats as white space, because the gateway makes no vector of a blank query.
-  if query is not null and query !~ '[^\s\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]' then
+  if query is not null and identity.is_blank(query) then
     perform identity.raise_error('L9VAL', 'query: must not be blank', 'query');
   elsif octet_length(query) > 32768 then
     perform identity.raise_error('L9LIM', format('query: must be at most 32768 bytes, got %s', octet_length(query)), 'query');

@@ -161,7 +161,6 @@ export const searched = z
 export const vectorParameters = (parameter: string, embedded: EmbeddedText | null) =>
   embedded ? { [parameter]: toVectorLiteral(embedded.vector), model: embedded.model } : {};
 
-export const isBlank = (text: string | null | undefined) => !text || !/\S/.test(text);
 export const oneLine = (text: string) => text.replace(/\s+/g, ' ');
 export const counted = (count: number, one: string, several = `${one}s`) =>
   count === 1 ? `1 ${one}` : `${count} ${several}`;

@@ -2,6 +2,7 @@
 // null, an empty list or an empty text, and some encode lists, objects and numbers twice.
 import { z } from 'zod';
 import { INEXACT_NUMBER, markInexactNumbers } from '../exact-json.ts';
+import { isBlank } from '../input/text.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -12,7 +13,7 @@ export const isObject = (value: unknown): value is Fields =>
 export const isLeftOut = (value: unknown): boolean =>
   value === null ||
   value === undefined ||
-  (typeof value === 'string' && !/\S/.test(value)) ||
+  (typeof value === 'string' && isBlank(value)) ||
   (Array.isArray(value) && value.length === 0);
 
 /** The schema within what makes it optional or gives it a default. */

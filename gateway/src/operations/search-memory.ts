@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { SQLSTATE, sqlstateOf } from '../errors.ts';
+import { isBlank } from '../input/text.ts';
 import {
   counted,
   estimatedImportance,
   hits,
-  isBlank,
   learnedImportance,
   maxTokens,
   minRelevance,
