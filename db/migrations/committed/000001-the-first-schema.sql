@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:2a4e1716654e53e347270ee2a13e1a588709188e
+--! Hash: sha1:099a954926ce1db8503dc7f76021dbc57c1cd08a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -11785,12 +11785,13 @@ begin atomic
     p.tenant_id, p.org_id, p.user_id, p.project_id, p.branch, p.scope, p.ttl, p.correlation_id, p.session_id, p.trace_id
   from public.packet_store p
   cross join unnest(vectors) with ordinality as v (vector, place)
-  where p.packet_id = insert_vectors.packet_id
+  where p.packet_id = insert_vectors.packet_id and v.vector is not null
   on conflict do nothing;
 end;
 
 comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
-  'Inserts the vectors of a memory: first that of the whole, then those of its chunks. The caller must hold a lock on the memory.';
+  'Inserts the vectors of a memory: first that of the whole, then those of its chunks; null: the model knows no piece of that text. '
+  'The caller must hold a lock on the memory.';
 
 create function embeddings.store_embeddings(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
@@ -12039,6 +12040,9 @@ begin
     and exists (
       select from public.memory_embeddings e
       where e.packet_id = p.packet_id and e.embedding_type = 'content' and e.model = serving)
+    -- What waits no longer and has no vector is a text of which the model knows nothing.
+    and exists (
+      select from embeddings.pending_embeddings q where q.packet_id = p.packet_id and q.model = switch_embedding_model.model)
     and not exists (
       select from public.memory_embeddings e
       where e.packet_id = p.packet_id and e.embedding_type = 'content' and e.model = switch_embedding_model.model);
@@ -23813,6 +23817,8 @@ begin
     if request.vector is null or request.dimensions is null then
       if request.requested_mode = 'semantic' then
         perform identity.raise_error('L9VAL', case
+          when request.like_packet_id is null and request.vector is null and request.model is not null
+            then 'mode: semantic needs words that the embedding model knows, and the query has none; try lexical'
           when request.like_packet_id is null
             then 'mode: semantic needs the vector of the query, and the embedder is not available; try lexical'
           else 'mode: semantic needs the vector of the memory, which has none yet; try lexical' end, 'mode');
@@ -23820,6 +23826,8 @@ begin
       request.mode := 'lexical';
       request.notices := request.notices || case
         when request.like_packet_id is not null then 'The memory has no vector yet: searched by words only.'
+        when request.vector is null and request.model is not null
+          then 'The embedding model knows none of the words of the query: searched by words only.'
         when request.vector is null then 'The embedder is not available: searched by words only.'
         else 'The vector of the query is of a model that does not serve: searched by words only.' end;
     elsif extensions.vector_dims(request.vector) <> embeddings.max_dimensions() then

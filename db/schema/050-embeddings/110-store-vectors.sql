@@ -16,12 +16,13 @@ begin atomic
     p.tenant_id, p.org_id, p.user_id, p.project_id, p.branch, p.scope, p.ttl, p.correlation_id, p.session_id, p.trace_id
   from public.packet_store p
   cross join unnest(vectors) with ordinality as v (vector, place)
-  where p.packet_id = insert_vectors.packet_id
+  where p.packet_id = insert_vectors.packet_id and v.vector is not null
   on conflict do nothing;
 end;
 
 comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
-  'Inserts the vectors of a memory: first that of the whole, then those of its chunks. The caller must hold a lock on the memory.';
+  'Inserts the vectors of a memory: first that of the whole, then those of its chunks; null: the model knows no piece of that text. '
+  'The caller must hold a lock on the memory.';
 
 create function embeddings.store_embeddings(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])

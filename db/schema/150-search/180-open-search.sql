@@ -61,6 +61,8 @@ begin
     if request.vector is null or request.dimensions is null then
       if request.requested_mode = 'semantic' then
         perform identity.raise_error('L9VAL', case
+          when request.like_packet_id is null and request.vector is null and request.model is not null
+            then 'mode: semantic needs words that the embedding model knows, and the query has none; try lexical'
           when request.like_packet_id is null
             then 'mode: semantic needs the vector of the query, and the embedder is not available; try lexical'
           else 'mode: semantic needs the vector of the memory, which has none yet; try lexical' end, 'mode');
@@ -68,6 +70,8 @@ begin
       request.mode := 'lexical';
       request.notices := request.notices || case
         when request.like_packet_id is not null then 'The memory has no vector yet: searched by words only.'
+        when request.vector is null and request.model is not null
+          then 'The embedding model knows none of the words of the query: searched by words only.'
         when request.vector is null then 'The embedder is not available: searched by words only.'
         else 'The vector of the query is of a model that does not serve: searched by words only.' end;
     elsif extensions.vector_dims(request.vector) <> embeddings.max_dimensions() then

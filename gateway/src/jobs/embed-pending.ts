@@ -7,6 +7,8 @@ import {
   type Embedder,
   EmbedderUnavailable,
   EmbeddingRejected,
+  isKnown,
+  type TextVector,
   toVectorLiteral,
 } from '../embeddings/index.ts';
 import { SQLSTATE, sqlstateOf } from '../errors.ts';
@@ -164,17 +166,17 @@ async function embedBatch(
 
 interface Embedded {
   /** The vector of the whole text first, then one for each chunk. */
-  vectors: number[][];
+  vectors: TextVector[];
   chunks: Chunk[];
 }
 
 interface Vectors extends Embedded {
-  context: number[] | null;
+  context: TextVector;
   reasoning: Embedded | null;
 }
 
 const countOf = ({ vectors, context, reasoning }: Vectors) =>
-  vectors.length + (context ? 1 : 0) + (reasoning?.vectors.length ?? 0);
+  [...vectors, context, ...(reasoning?.vectors ?? [])].filter((vector) => vector !== null).length;
 
 async function refreshContexts(pool: WorkerPool, memories: Pending[]): Promise<Map<string, Context>> {
   const { rows } = await pool.query<Context>('select * from embeddings.refresh_contexts($1)', [
@@ -197,22 +199,25 @@ async function embedMemory(
     ...(context === null ? [] : [context]),
     ...(reasoning === null ? [] : [reasoning, ...reasoningChunks.map(({ text }) => text)]),
   ];
-  const vectors: number[][] = [];
-  for (let start = 0; start < texts.length; start += TEXTS_PER_CALL) {
+  const known: string[] = [];
+  for (const text of texts) if (await isKnown(embedder, text)) known.push(text);
+  const embedded: number[][] = [];
+  for (let start = 0; start < known.length; start += TEXTS_PER_CALL) {
     signal?.throwIfAborted();
-    vectors.push(...(await embedder.embed(texts.slice(start, start + TEXTS_PER_CALL))));
+    embedded.push(...(await embedder.embed(known.slice(start, start + TEXTS_PER_CALL))));
   }
+  const vectors = texts.map((text): TextVector => embedded[known.indexOf(text)] ?? null);
   const ofContent = vectors.splice(0, chunks.length + 1);
   return {
     vectors: ofContent,
     chunks,
-    context: context === null ? null : vectors.shift()!,
+    context: context === null ? null : (vectors.shift() ?? null),
     reasoning: reasoning === null ? null : { vectors, chunks: reasoningChunks },
   };
 }
 
 const parametersOf = ({ vectors, chunks }: Embedded) => [
-  vectors.map(toVectorLiteral),
+  vectors.map((vector) => vector && toVectorLiteral(vector)),
   chunks.map(({ text }) => text),
   chunks.map(({ start }) => start),
   chunks.map(({ end }) => end),
@@ -231,7 +236,7 @@ async function store(
     memory.content_hash,
     model,
     ...parametersOf(embedded),
-    contextId,
+    context && contextId,
     context && toVectorLiteral(context),
     ...(reasoning ? [memory.reasoning, ...parametersOf(reasoning)] : []),
   ];

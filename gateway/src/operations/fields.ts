@@ -159,7 +159,7 @@ export const searched = z
 
 /** The parameters of a SQL function that takes a vector and its model. */
 export const vectorParameters = (parameter: string, embedded: EmbeddedText | null) =>
-  embedded ? { [parameter]: toVectorLiteral(embedded.vector), model: embedded.model } : {};
+  embedded ? { [parameter]: embedded.vector && toVectorLiteral(embedded.vector), model: embedded.model } : {};
 
 export const oneLine = (text: string) => text.replace(/\s+/g, ' ');
 export const counted = (count: number, one: string, several = `${one}s`) =>

@@ -138,7 +138,7 @@ export const memoryFind = defineOperation({
   },
   isUnfinished: needsVector,
   isStale: (prepared, result) =>
-    !!prepared?.embedded && 'output' in result && result.output.searched.vectors === 'unavailable',
+    !!prepared?.embedded?.vector && 'output' in result && result.output.searched.vectors === 'unavailable',
   run: async (client, input, prepared) => {
     const { hits, ...others } = await call<Found>(
       client,

@@ -136,7 +136,8 @@ export const searchMemory = defineOperation({
   prepare: async ({ mode, query, project_id }, embedding) =>
     mode === 'lexical' || mode === 'graph' || isBlank(query) ? null : embedding.query(query!, project_id),
   isStale: (embedded, result) => {
-    if (embedded === null) return false;
+    // Without a vector none was compared, whatever model serves.
+    if (!embedded?.vector) return false;
     if ('output' in result) return result.output.searched.vectors === 'unavailable';
     const { column } = result.error as { column?: string };
     return sqlstateOf(result.error) === SQLSTATE.invalidInput && column === 'mode';
