@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:099a954926ce1db8503dc7f76021dbc57c1cd08a
+--! Hash: sha1:1ed5223a76c7423214679e0b262d2fb1ed1c70ef
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7457,7 +7457,7 @@ grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_adm
 -- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all its rules.
 --! EndIncluded 037-kinds/020-memory-kind-fields.sql
 --! Included 037-kinds/030-check-fields.sql
-create function kinds.field_time(value jsonb)
+create function kinds.field_time(value jsonb, ends_day boolean default false)
 returns timestamptz
 language plpgsql
 immutable
@@ -7472,14 +7472,14 @@ begin
   if jsonb_typeof(value) = 'string'
     and written ~ '^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?$'
     and pg_input_is_valid(written, 'timestamptz') then
-    return written::timestamptz;
+    return written::timestamptz + case when ends_day and length(written) = 10 then interval '1 day' else '0' end;
   end if;
   return null;
 end
 $$;
 
-comment on function kinds.field_time(jsonb) is
-  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is in UTC.';
+comment on function kinds.field_time is
+  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is in UTC. A date is the beginning of its day or, with ends_day, its end.';
 
 create function kinds.with_article(kind text)
 returns text
@@ -7614,7 +7614,7 @@ comment on function kinds.check_fields(text, jsonb, jsonb) is
   'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field that breaks one.';
 
 grant execute on function
-  kinds.field_time(jsonb), kinds.with_article(text), kinds.check_parts(text, text, jsonb, jsonb), kinds.check_value(text, text, jsonb, jsonb), kinds.check_fields(text, jsonb, jsonb)
+  kinds.field_time, kinds.with_article(text), kinds.check_parts(text, text, jsonb, jsonb), kinds.check_value(text, text, jsonb, jsonb), kinds.check_fields(text, jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/030-check-fields.sql
 --! Included 037-kinds/040-text-of.sql
@@ -8503,6 +8503,13 @@ return case pg_catalog.jsonb_typeof(wanted)
 
 comment on function packets.operators_of(jsonb) is 'What a where says of a field, in its long form: a value means eq, a list means in.';
 
+create function packets.is_day(operand jsonb)
+returns boolean
+language sql immutable parallel safe
+return pg_catalog.length(operand #>> '{}') = 10;
+
+comment on function packets.is_day is 'True if the time that a condition names is a day: what is later than it, or not, is so by its end.';
+
 create function packets.compile_where("where" jsonb)
 returns packets.where_condition
 language plpgsql
@@ -8546,9 +8553,13 @@ begin
       elsif test.type = 'number' then
         tests := tests || format('@ %s %s', signs ->> test.operator, test.operand);
       elsif test.operator in ('gt', 'gte') then
-        range := range * tstzrange(kinds.field_time(test.operand), null, case test.operator when 'gt' then '()' else '[)' end);
+        range := range * tstzrange(
+          kinds.field_time(test.operand, ends_day => test.operator = 'gt'), null,
+          case when test.operator = 'gt' and not packets.is_day(test.operand) then '()' else '[)' end);
       else
-        range := range * tstzrange(null, kinds.field_time(test.operand), case test.operator when 'lt' then '()' else '(]' end);
+        range := range * tstzrange(
+          null, kinds.field_time(test.operand, ends_day => test.operator = 'lte'),
+          case when test.operator = 'lt' or packets.is_day(test.operand) then '()' else '(]' end);
       end if;
     end loop;
     if tests <> '{}' then
@@ -8582,10 +8593,10 @@ comment on function packets.where_conditions(text, packets.where_condition) is
   'The SQL of a compiled where, on a table that has an envelope; null if there is no condition.';
 
 grant execute on function
-  kinds.field_time(jsonb), packets.field_path(text), packets.check_operand(text, jsonb), packets.operators_of(jsonb),
+  kinds.field_time, packets.is_day, packets.field_path(text), packets.check_operand(text, jsonb), packets.operators_of(jsonb),
   packets.compile_where(jsonb), packets.where_conditions(text, packets.where_condition)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function kinds.field_time(jsonb), packets.has_times(jsonb, packets.time_condition[])
+grant execute on function kinds.field_time, packets.has_times(jsonb, packets.time_condition[])
 to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 --! EndIncluded 040-packets/045-where.sql
 --! Included 040-packets/050-content-hash.sql
@@ -11558,6 +11569,24 @@ end;
 
 comment on function embeddings.enqueue_missing_embeddings(text) is
   'Queues every memory without a vector of this model, and returns how many were queued. It serves a model that begins to serve or to arrive, and memories that were saved while no gateway knew the model.';
+
+create function embeddings.count_waiting(ids uuid[])
+returns bigint
+language sql stable security definer set search_path = ''
+begin atomic
+  select count(*)
+  from embeddings.pending_embeddings q
+  join public.packet_store p on p.packet_id = q.packet_id
+  cross join identity.current_identity() me
+  where q.packet_id = any (ids) and q.model = embeddings.serving_model()
+    and ((me).role = 'l9_platform_admin'
+      or identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope));
+end;
+
+comment on function embeddings.count_waiting is
+  'How many of these memories wait for their vectors of the serving model; those that the caller may not read do not count. '
+  'Definer: it reads the queue, to which callers have no grant.';
+grant execute on function embeddings.count_waiting to l9_agent, l9_admin, l9_platform_admin;
 
 create function embeddings.embedding_backlog()
 returns table (pending bigint, failing bigint, oldest_seconds double precision)
@@ -16195,7 +16224,8 @@ comment on column public.memory_stats.by_project is
 comment on column public.memory_stats.by_creator is 'An object of creator and count.';
 comment on column public.memory_stats.embedded is 'The number of memories that can be found by meaning.';
 comment on column public.memory_stats.awaiting_embedding is
-  'The number of memories that can be found only by words until their vectors are stored.';
+  'The number of memories that can be found only by words until their vectors are stored. One of which the model knows no '
+  'piece, such as emoji alone, has no vector and does not wait.';
 
 create function public.get_memory_stats(project_id text default null, branch text default null)
 returns public.memory_stats
@@ -16235,7 +16265,7 @@ begin
     coalesce(jsonb_object_agg(name, n) filter (where is_project and name is not null), '{}'),
     coalesce(jsonb_object_agg(name, n) filter (where is_creator), '{}'),
     max(embedded) filter (where not (is_kind or is_scope or is_project or is_creator)),
-    max(n - embedded) filter (where not (is_kind or is_scope or is_project or is_creator)),
+    (select embeddings.count_waiting(array(select r.packet_id from readable r where not r.is_embedded))),
     min(oldest), max(newest)
   into stats
   from counts;
@@ -17061,7 +17091,7 @@ begin
   end if;
   return (
     select 'v.time_value is not null and ' || string_agg(
-      format('v.time_value %s %L::timestamptz', case when left(o.key, 1) = 'g' then '>=' else '<=' end, kinds.field_time(o.value)), ' and ')
+      format('v.time_value %s %L::timestamptz', case when left(o.key, 1) = 'g' then '>=' else '<=' end, kinds.field_time(o.value, ends_day => o.key = 'lte')), ' and ')
     from jsonb_each(operators) o
     where o.key in ('gt', 'gte', 'lt', 'lte') and kinds.field_time(o.value) is not null);
 end
@@ -17694,9 +17724,9 @@ declare
 begin
   perform events.check_word_of(envelope, 'event_type', true);
   perform events.check_word_of(envelope, 'agent_id', false);
-  -- PostgreSQL also accepts words such as tomorrow and a bare time of day, so the format is checked first.
-  if event_time !~ '^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$'
-    or not pg_input_is_valid(event_time, 'timestamptz') then
+  -- A time names its zone, for which that of the server is no substitute.
+  if event_time ~ ':' and event_time !~ '(Z|[+-]\d\d(:?\d\d)?)$'
+    or event_time is not null and kinds.field_time(envelope -> 'timestamp') is null then
     perform identity.raise_error('L9VAL',
       'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z', 'envelope.timestamp');
   end if;
@@ -17869,9 +17899,9 @@ set search_path = ''
 as $$
 begin
   if tg_op = 'INSERT' then
-    new."timestamp" := coalesce(new."timestamp", (new.envelope ->> 'timestamp')::timestamptz);
+    new."timestamp" := coalesce(new."timestamp", kinds.field_time(new.envelope -> 'timestamp'));
   elsif new."timestamp" = old."timestamp" and new.envelope -> 'timestamp' is distinct from old.envelope -> 'timestamp' then
-    new."timestamp" := coalesce((new.envelope ->> 'timestamp')::timestamptz, new."timestamp");
+    new."timestamp" := coalesce(kinds.field_time(new.envelope -> 'timestamp'), new."timestamp");
   end if;
   return new;
 end
@@ -30409,9 +30439,7 @@ language sql
 stable
 parallel safe
 set search_path = ''
-return case
-  when value ~ '^\d{4}-\d{2}-\d{2}([T ][0-9:.]+(Z|[+-]\d{2}:?\d{2})?)?$' and pg_catalog.pg_input_is_valid(value, 'timestamptz')
-  then value::timestamptz end;
+return kinds.field_time(pg_catalog.to_jsonb(value));
 
 comment on function extraction.extracted_time(text) is
   'Returns the date or time that a model gave, or null if it is neither. Not executable by callers.';
@@ -31195,8 +31223,8 @@ begin
   elsif identity.is_blank(coalesce(session ->> 'session_id', '')) or jsonb_typeof(session -> 'session_id') <> 'string'
     or octet_length(session ->> 'session_id') > 200 then
     perform identity.raise_error('L9VAL', 'session.session_id: must be a text of 1 to 200 bytes', 'session');
-  elsif coalesce(jsonb_typeof(session -> 'timestamp'), 'null') not in ('string', 'null') or not pg_input_is_valid(session ->> 'timestamp', 'timestamptz')
-    or coalesce(jsonb_typeof(session -> 'ended_at'), 'null') not in ('string', 'null') or not pg_input_is_valid(session ->> 'ended_at', 'timestamptz') then
+  elsif session ->> 'timestamp' is not null and kinds.field_time(session -> 'timestamp') is null
+    or session ->> 'ended_at' is not null and kinds.field_time(session -> 'ended_at') is null then
     perform identity.raise_error('L9VAL', 'session.timestamp, session.ended_at: must be times as in 2026-12-31T23:59:59Z', 'session');
   elsif coalesce(jsonb_typeof(session -> 'tool_name'), 'null') not in ('string', 'null') or octet_length(session ->> 'tool_name') > 100 then
     perform identity.raise_error('L9VAL', 'session.tool_name: must be a text of at most 100 bytes', 'session');
@@ -31538,7 +31566,7 @@ begin
   values (
     answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id', document ->> 'tool_name',
     left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200), summary,
-    (document ->> 'timestamp')::timestamptz, (document ->> 'ended_at')::timestamptz, coalesce(jsonb_array_length(document -> 'messages'), 0),
+    kinds.field_time(document -> 'timestamp'), kinds.field_time(document -> 'ended_at'), coalesce(jsonb_array_length(document -> 'messages'), 0),
     case when jsonb_typeof(session -> 'messages') = 'array' then jsonb_array_length(session -> 'messages') else 0 end,
     array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);
   return answer;
@@ -33380,7 +33408,7 @@ comment on function kinds.field_texts(jsonb) is 'The list that a field holds, as
 grant execute on function
   kinds.field_number(jsonb), kinds.field_boolean(jsonb), kinds.field_date(jsonb), kinds.field_uuid(jsonb), kinds.field_texts(jsonb)
 to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function kinds.field_time(jsonb) to l9_platform_admin;
+grant execute on function kinds.field_time to l9_platform_admin;
 --! EndIncluded 212-kind-views/010-field-values.sql
 --! Included 212-kind-views/020-create-view.sql
 create function kinds.view_name(kind text)

@@ -75,9 +75,9 @@ set search_path = ''
 as $$
 begin
   if tg_op = 'INSERT' then
-    new."timestamp" := coalesce(new."timestamp", (new.envelope ->> 'timestamp')::timestamptz);
+    new."timestamp" := coalesce(new."timestamp", kinds.field_time(new.envelope -> 'timestamp'));
   elsif new."timestamp" = old."timestamp" and new.envelope -> 'timestamp' is distinct from old.envelope -> 'timestamp' then
-    new."timestamp" := coalesce((new.envelope ->> 'timestamp')::timestamptz, new."timestamp");
+    new."timestamp" := coalesce(kinds.field_time(new.envelope -> 'timestamp'), new."timestamp");
   end if;
   return new;
 end

@@ -40,9 +40,7 @@ language sql
 stable
 parallel safe
 set search_path = ''
-return case
-  when value ~ '^\d{4}-\d{2}-\d{2}([T ][0-9:.]+(Z|[+-]\d{2}:?\d{2})?)?$' and pg_catalog.pg_input_is_valid(value, 'timestamptz')
-  then value::timestamptz end;
+return kinds.field_time(pg_catalog.to_jsonb(value));
 
 comment on function extraction.extracted_time(text) is
   'Returns the date or time that a model gave, or null if it is neither. Not executable by callers.';

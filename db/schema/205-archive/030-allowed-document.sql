@@ -31,8 +31,8 @@ begin
   elsif identity.is_blank(coalesce(session ->> 'session_id', '')) or jsonb_typeof(session -> 'session_id') <> 'string'
     or octet_length(session ->> 'session_id') > 200 then
     perform identity.raise_error('L9VAL', 'session.session_id: must be a text of 1 to 200 bytes', 'session');
-  elsif coalesce(jsonb_typeof(session -> 'timestamp'), 'null') not in ('string', 'null') or not pg_input_is_valid(session ->> 'timestamp', 'timestamptz')
-    or coalesce(jsonb_typeof(session -> 'ended_at'), 'null') not in ('string', 'null') or not pg_input_is_valid(session ->> 'ended_at', 'timestamptz') then
+  elsif session ->> 'timestamp' is not null and kinds.field_time(session -> 'timestamp') is null
+    or session ->> 'ended_at' is not null and kinds.field_time(session -> 'ended_at') is null then
     perform identity.raise_error('L9VAL', 'session.timestamp, session.ended_at: must be times as in 2026-12-31T23:59:59Z', 'session');
   elsif coalesce(jsonb_typeof(session -> 'tool_name'), 'null') not in ('string', 'null') or octet_length(session ->> 'tool_name') > 100 then
     perform identity.raise_error('L9VAL', 'session.tool_name: must be a text of at most 100 bytes', 'session');

@@ -11,6 +11,7 @@ import {
   scopes,
   time,
   timeText,
+  until,
   vectorParameters,
   where,
 } from './fields.ts';
@@ -121,7 +122,7 @@ export const memoryFind = defineOperation({
     where: where.nullish(),
     include_archived: z.boolean().nullish(),
     since: time.nullish().describe('Happened at or after this time.'),
-    until: time.nullish().describe('Happened before this time.'),
+    until: until.nullish().describe('Happened before this time.'),
     max_tokens: maxTokens.nullish().describe('Trim results to about this many tokens.'),
     explain: z.boolean().default(false),
   }),

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { INEXACT_NUMBER, markInexactNumbers } from '../exact-json.ts';
 import { isBlank } from '../input/text.ts';
+import { readTimeField } from './times.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -45,7 +46,7 @@ export const isOptionalField = (schema: z.ZodType): boolean => unwrapped(schema)
 /** The value without the fields that are left out, and with what was encoded twice as what it is. */
 export function readInput(schema: z.ZodType, given: unknown): unknown {
   const { schema: inner } = unwrapped(schema);
-  const value = typeof given === 'string' ? decoded(inner, given) : given;
+  const value = typeof given === 'string' ? decoded(inner, readTimeField(inner, given)) : given;
   if (inner instanceof z.ZodObject && isObject(value)) {
     return Object.fromEntries(
       Object.entries(value).flatMap(([name, part]) => {
