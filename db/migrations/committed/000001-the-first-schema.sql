@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:1ed5223a76c7423214679e0b262d2fb1ed1c70ef
+--! Hash: sha1:266022de2a90bb9003fde94fe17581efc314ad10
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -7479,7 +7479,8 @@ end
 $$;
 
 comment on function kinds.field_time is
-  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is in UTC. A date is the beginning of its day or, with ends_day, its end.';
+  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is '
+  'in UTC. A date is the beginning of its day or, with ends_day, its end.';
 
 create function kinds.with_article(kind text)
 returns text
@@ -8508,7 +8509,8 @@ returns boolean
 language sql immutable parallel safe
 return pg_catalog.length(operand #>> '{}') = 10;
 
-comment on function packets.is_day is 'True if the time that a condition names is a day: what is later than it, or not, is so by its end.';
+comment on function packets.is_day is
+  'True if the time that a condition names is a day: what is later than it, or not, is so by its end.';
 
 create function packets.compile_where("where" jsonb)
 returns packets.where_condition
@@ -8599,6 +8601,27 @@ to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function kinds.field_time, packets.has_times(jsonb, packets.time_condition[])
 to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 --! EndIncluded 040-packets/045-where.sql
+--! Included 040-packets/047-tags.sql
+-- How tags are written and compared: normalise() keeps the clean form of each, searches compare the keys.
+
+create function packets.clean_tag(tag text)
+returns text
+language sql immutable parallel safe
+set search_path = ''
+return pg_catalog.regexp_replace(pg_catalog.normalize(tag, 'NFC'), '^[\s\u00a0\u3000]+|[\s\u00a0\u3000]+$', '', 'g');
+
+comment on function packets.clean_tag is 'A tag as it is stored: in NFC, without white space around it.';
+
+create function packets.tag_keys(tags text[])
+returns text[]
+language sql immutable parallel safe
+set search_path = ''
+return array(select pg_catalog.lower(packets.clean_tag(t.tag) collate pg_catalog.pg_c_utf8) from pg_catalog.unnest(tags) as t (tag));
+
+comment on function packets.tag_keys is 'Tags in the form in which they are compared: clean, in lower case.';
+
+grant execute on function packets.clean_tag, packets.tag_keys to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
+--! EndIncluded 040-packets/047-tags.sql
 --! Included 040-packets/050-content-hash.sql
 create function packets.content_hash(content text)
 returns bytea
@@ -8979,8 +9002,9 @@ begin
 
   if cardinality(new.tags) > 0 then
     new.tags := array(
-      select btrim(t.tag) from unnest(new.tags) with ordinality as t (tag, place)
-      where btrim(t.tag) <> '' group by btrim(t.tag) order by min(t.place));
+      select c.tag
+      from unnest(new.tags) with ordinality as t (tag, place) cross join lateral packets.clean_tag(t.tag) as c (tag)
+      where not identity.is_blank(c.tag) group by c.tag order by min(t.place));
     if cardinality(new.tags) > packets.max_tags() then
       perform identity.raise_error('L9LIM', format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
     elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > packets.max_reference_bytes()) then
@@ -10544,7 +10568,8 @@ return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.is_exact_place is not true and filter.branch is not null then '(p.branch = $1.branch or p.branch is null)' end,
   case when filter.kinds is not null then 'p.packet_type = any ($1.kinds)' end,
   case when filter.tags is not null then case when filter.has_every_tag
-    then 'p.tags operator(pg_catalog.@>) $1.tags' else 'p.tags operator(pg_catalog.&&) $1.tags' end end,
+    then 'packets.tag_keys(p.tags) operator(pg_catalog.@>) packets.tag_keys($1.tags)'
+    else 'packets.tag_keys(p.tags) operator(pg_catalog.&&) packets.tag_keys($1.tags)' end end,
   case when filter.since is not null then 'p."timestamp" >= $1.since' end,
   case when filter.until is not null then 'p."timestamp" < $1.until' end,
   case when filter.thread_id is not null then 'p.thread_id = $1.thread_id' end,
@@ -11819,7 +11844,8 @@ begin atomic
 end;
 
 comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
-  'Inserts the vectors of a memory: first that of the whole, then those of its chunks; null: the model knows no piece of that text. '
+  'Inserts the vectors of a memory: first that of the whole, then those of its chunks; null: the model knows no piece of that '
+  'text. '
   'The caller must hold a lock on the memory.';
 
 create function embeddings.store_embeddings(
@@ -21835,7 +21861,8 @@ set search_path = ''
 return nullif(pg_catalog.concat_ws(' and ',
   case when kinds is not null then pg_catalog.format('%I.packet_type = any (%L::text[])', alias, kinds) end,
   case when tags is not null then pg_catalog.format(
-    '%I.tags operator(pg_catalog.%s) %L::text[]', alias, case tags_match when 'all' then '@>' else '&&' end, tags) end,
+    'packets.tag_keys(%I.tags) operator(pg_catalog.%s) %L::text[]', alias, case tags_match when 'all' then '@>' else '&&' end,
+    packets.tag_keys(tags)) end,
   case when since is not null then pg_catalog.format('%I."timestamp" >= %L', alias, since) end,
   case when until is not null then pg_catalog.format('%I."timestamp" < %L', alias, until) end,
   case when thread_id is not null then pg_catalog.format('%I.thread_id = %L', alias, thread_id) end,
@@ -23786,7 +23813,7 @@ grant execute on function search.token_estimate(text), search.fit_hits(public.me
 --! Included 150-search/180-open-search.sql
 create function search.check_search(
   query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
-  packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb)
+  packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb, needs_filter boolean default true)
 returns void
 language plpgsql
 stable
@@ -23819,16 +23846,15 @@ begin
     perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
   elsif octet_length(filters::text) > 16384 then
     perform identity.raise_error('L9LIM', 'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
-  elsif query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
+  elsif needs_filter and query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
     perform identity.raise_error(
       'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
 end
 $$;
 
-comment on function search.check_search(
-  text, integer, text, text, timestamptz, timestamptz, real, real, uuid, timestamptz, integer, jsonb) is
-  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid.';
+comment on function search.check_search is
+  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. needs_filter: without a query there must be one.';
 
 create function search.choose_mode(request search.search_request)
 returns search.search_request
@@ -23896,7 +23922,7 @@ create function search.open_search(
   max_tokens integer, mode text default 'hybrid', tags_match text default 'any', since timestamptz default null,
   until timestamptz default null, threshold real default null, packet_id uuid default null, as_of timestamptz default null,
   is_explained boolean default false, language text default null, min_relevance real default null,
-  branch text default null)
+  branch text default null, needs_filter boolean default true)
 returns search.search_request
 language plpgsql
 stable
@@ -23908,7 +23934,8 @@ declare
 begin
   request.started_at := clock_timestamp();
   request.caller := identity.require_identity();
-  perform search.check_search(query, k, mode, tags_match, since, until, threshold, min_relevance, packet_id, as_of, max_tokens, filters);
+  perform search.check_search(query, k, mode, tags_match, since, until, threshold, min_relevance, packet_id, as_of, max_tokens, filters,
+    needs_filter);
 
   -- Scopes that the caller may not read and scopes that do not exist are both left out without an error.
   request.searched_scopes := array(
@@ -23943,18 +23970,14 @@ begin
 end
 $$;
 
-comment on function search.open_search(
-  text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
-  timestamptz, boolean, text, real, text) is
+comment on function search.open_search is
   'Begins a search: checks its arguments and decides its mode. Conditions are added by the function that calls it. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function
   search.query_languages(public.search_settings, text),
-  search.check_search(text, integer, text, text, timestamptz, timestamptz, real, real, uuid, timestamptz, integer, jsonb),
+  search.check_search,
   search.choose_mode(search.search_request),
-  search.open_search(
-    text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
-    timestamptz, boolean, text, real, text)
+  search.open_search
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/180-open-search.sql
 --! Included 150-search/185-words-for-vector.sql
@@ -24897,7 +24920,8 @@ declare
       'include_archived', nullif(not filter.hides_archived, false))),
     filter.scopes, filter.project_id, query_vector, model, max_tokens,
     mode => case route when 'fast' then 'lexical' when 'graph' then 'graph' else 'hybrid' end,
-    since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch);
+    since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch,
+    needs_filter => filter.project_id is null and filter.branch is null and filter.scopes is null);
 begin
   -- More than k are ranked, because what is new, near or often cited can rise into the first k.
   -- The words of a phrase can be more frequent elsewhere, so more memories are looked through for it.
@@ -25167,17 +25191,20 @@ set enable_seqscan = off
 as $$
 declare
   max_memories constant integer := 1000;
+  max_texts constant integer := 300;
+  max_characters constant integer := 500;
   max_entities constant integer := 2000;
   conditions constant text := search.own_conditions('p', request.searched_scopes, request.project_id, null);
   texts text[];
 begin
   execute format($sql$
-    select array_agg(n.text) from (
-      select concat_ws(' ', p.title, array_to_string(p.tags, ' ')) as text
+    select array_agg(concat_ws(' ', n.title, array_to_string(n.tags, ' '), case when n.place <= %s then left(n.content, %s) end))
+    from (
+      select p.title, p.tags, p.envelope ->> 'content' as content, row_number() over (order by p."timestamp" desc, p.packet_id desc) as place
       from public.packet_store p
       where %s
       order by p."timestamp" desc, p.packet_id desc
-      limit %s) n$sql$, conditions, max_memories)
+      limit %s) n$sql$, max_texts, max_characters, conditions, max_memories)
   into texts;
   texts := texts || array(
     select s.name from (
@@ -25197,7 +25224,78 @@ end
 $$;
 
 comment on function find.known_words(search.search_request) is
-  'Words of the titles and tags of the newest 1,000 memories that the caller may read, and of the entities that it may read, without repeats.';
+  'Words of the titles and tags of the newest 1,000 memories that the caller may read, of the beginnings of the newest 300, and '
+  'of '
+  'the entities that it may read, without repeats.';
+
+create function find.are_neighbours(one text, other text)
+returns boolean
+language sql immutable parallel safe
+-- The letters around each key of the keyboards that most people write on.
+return pg_catalog.strpos((array[
+  'qwsz', 'vghn', 'xdfv', 'erfcxs', 'wsdr', 'rtgvcd', 'tyhbvf', 'yujnbg', 'ujko', 'uikmnh', 'iolmj', 'opk', 'njk', 'bhjm', 'iklp', 'ol',
+  'wa', 'etdf', 'awedxz', 'ryfg', 'yihj', 'cfgb', 'qeas', 'zsdc', 'tughz', 'asxty'])[pg_catalog.ascii(one) - 96], other) > 0;
+
+comment on function find.are_neighbours is 'True if two lower-case letters of English are beside each other on a keyboard.';
+
+create function find.is_one_slip(written text, meant text)
+returns boolean
+language plpgsql immutable parallel safe
+set search_path = ''
+as $$
+declare
+  longer constant integer := length(meant) - length(written);
+  before integer := 0;
+  after integer := 0;
+  shorter constant integer := least(length(written), length(meant));
+begin
+  if longer not between -1 and 1 or written = meant then
+    return false;
+  end if;
+  while before < shorter and substr(written, before + 1, 1) = substr(meant, before + 1, 1) loop
+    before := before + 1;
+  end loop;
+  while after < shorter - before
+    and substr(written, length(written) - after, 1) = substr(meant, length(meant) - after, 1) loop
+    after := after + 1;
+  end loop;
+  if longer <> 0 then
+    -- A letter too few or too many. Another first letter, or a last one that makes another form, is more often another word.
+    return before + after = shorter and before > 0
+      and (after > 0 or longer > 0 and length(written) > 4 or right(written, 2) ~ '(.)\1');
+  elsif before + after = shorter - 2 then
+    return substr(written, before + 1, 2) = reverse(substr(meant, before + 1, 2));
+  end if;
+  return before + after = shorter - 1 and before > 0 and (after > 0 or length(written) > 5)
+    and find.are_neighbours(substr(written, before + 1, 1), substr(meant, before + 1, 1));
+end
+$$;
+
+comment on function find.is_one_slip is
+  'True if a word is another one with two letters swapped, a letter missing or too many, or the letter of a neighbouring key.';
+
+create function find.correction_of(word text, known text[])
+returns text
+language sql stable parallel safe
+set search_path = ''
+begin atomic
+  select c.candidate
+  from (
+    select k.candidate, words.fold(k.candidate) as plain, words.fold(word) as written
+    from pg_catalog.unnest(known) as k (candidate)
+    where pg_catalog.abs(pg_catalog.length(k.candidate) - pg_catalog.length(word)) <= 4
+  ) c
+  cross join lateral (
+    select extensions.similarity(c.plain, c.written) as similarity, find.is_one_slip(c.written, c.plain) as is_one_slip offset 0) m
+  -- A short word resembles many others.
+  where m.is_one_slip or m.similarity >= 0.4 and pg_catalog.length(word) >= 8
+  order by m.is_one_slip desc, m.similarity desc, c.candidate collate "C"
+  limit 1;
+end;
+
+comment on function find.correction_of is
+  'The known word that was probably meant: one that is_one_slip() away or, of a word of at least eight letters, the most '
+  'similar one (pg_trgm, at least 0.4). Null if there is none.';
 
 create function find.corrected(request search.search_request)
 returns text
@@ -25206,9 +25304,8 @@ stable
 set search_path = ''
 as $$
 declare
-  least_similarity constant real := 0.4;
   max_words constant integer := 8;
-  known constant text[] := find.known_words(request);
+  known text[];
   filter ranking.word_filter;
   word text;
   lexemes text[];
@@ -25225,14 +25322,12 @@ begin
   loop
     lexemes := words.of_query_in(word, request.languages);
     -- Stop words, and words that some memory has, are not misspelled.
-    continue when lexemes = '{}' or word = any (known)
+    continue when lexemes = '{}'
       or ranking.find_by_words(lexemes, array_fill(1.0::double precision, array[cardinality(lexemes)]), filter, 1) <> '{}';
-    select c.candidate into better
-    from (select k.candidate, extensions.similarity(k.candidate, word) as similarity from unnest(known) as k (candidate)) c
-    where c.similarity >= least_similarity
-    order by c.similarity desc, c.candidate collate "C"
-    limit 1;
-    if found then
+    known := coalesce(known, find.known_words(request));
+    continue when word = any (known);
+    better := find.correction_of(word, known);
+    if better is not null then
       answer := regexp_replace(answer, '(?<![[:alnum:]])' || word || '(?![[:alnum:]])', better, 'gi');
     end if;
   end loop;
@@ -25241,7 +25336,7 @@ end
 $$;
 
 comment on function find.corrected(search.search_request) is
-  'The query with each word that no memory of the search has replaced by the most similar known word (pg_trgm, at least 0.4). Null if there is none.';
+  'The query with each word that no memory of the search has replaced by its correction_of(). Null if there is none.';
 
 create function find.matches_elsewhere(request search.search_request, max_matches integer)
 returns uuid[]
@@ -25392,7 +25487,8 @@ comment on function find.suggest(search.search_request, find.find_filter) is
   'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
 
 grant execute on function
-  find.known_words(search.search_request), find.corrected(search.search_request), find.matches_elsewhere(search.search_request, integer),
+  find.known_words(search.search_request), find.are_neighbours, find.is_one_slip, find.correction_of,
+  find.corrected(search.search_request), find.matches_elsewhere(search.search_request, integer),
   find.count_elsewhere(uuid[], find.find_filter), find.found_elsewhere(search.search_request, find.find_filter),
   find.suggest(search.search_request, find.find_filter)
 to l9_agent, l9_admin, l9_platform_admin;
@@ -32141,7 +32237,7 @@ begin
       from public.session_archives a
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
-        and (tags is null or a.tags && tags)
+        and (tags is null or packets.tag_keys(a.tags) && packets.tag_keys(tags))
         and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
         and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
       order by a.happened_at desc, a.archive_id desc

@@ -20,7 +20,8 @@ end
 $$;
 
 comment on function kinds.field_time is
-  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is in UTC. A date is the beginning of its day or, with ends_day, its end.';
+  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is '
+  'in UTC. A date is the beginning of its day or, with ends_day, its end.';
 
 create function kinds.with_article(kind text)
 returns text

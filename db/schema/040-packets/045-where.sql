@@ -94,7 +94,8 @@ returns boolean
 language sql immutable parallel safe
 return pg_catalog.length(operand #>> '{}') = 10;
 
-comment on function packets.is_day is 'True if the time that a condition names is a day: what is later than it, or not, is so by its end.';
+comment on function packets.is_day is
+  'True if the time that a condition names is a day: what is later than it, or not, is so by its end.';
 
 create function packets.compile_where("where" jsonb)
 returns packets.where_condition

@@ -21,7 +21,8 @@ begin atomic
 end;
 
 comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[]) is
-  'Inserts the vectors of a memory: first that of the whole, then those of its chunks; null: the model knows no piece of that text. '
+  'Inserts the vectors of a memory: first that of the whole, then those of its chunks; null: the model knows no piece of that '
+  'text. '
   'The caller must hold a lock on the memory.';
 
 create function embeddings.store_embeddings(

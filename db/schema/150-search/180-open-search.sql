@@ -1,6 +1,6 @@
 create function search.check_search(
   query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
-  packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb)
+  packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb, needs_filter boolean default true)
 returns void
 language plpgsql
 stable
@@ -33,16 +33,15 @@ begin
     perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
   elsif octet_length(filters::text) > 16384 then
     perform identity.raise_error('L9LIM', 'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
-  elsif query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
+  elsif needs_filter and query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
     perform identity.raise_error(
       'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
 end
 $$;
 
-comment on function search.check_search(
-  text, integer, text, text, timestamptz, timestamptz, real, real, uuid, timestamptz, integer, jsonb) is
-  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid.';
+comment on function search.check_search is
+  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. needs_filter: without a query there must be one.';
 
 create function search.choose_mode(request search.search_request)
 returns search.search_request
@@ -110,7 +109,7 @@ create function search.open_search(
   max_tokens integer, mode text default 'hybrid', tags_match text default 'any', since timestamptz default null,
   until timestamptz default null, threshold real default null, packet_id uuid default null, as_of timestamptz default null,
   is_explained boolean default false, language text default null, min_relevance real default null,
-  branch text default null)
+  branch text default null, needs_filter boolean default true)
 returns search.search_request
 language plpgsql
 stable
@@ -122,7 +121,8 @@ declare
 begin
   request.started_at := clock_timestamp();
   request.caller := identity.require_identity();
-  perform search.check_search(query, k, mode, tags_match, since, until, threshold, min_relevance, packet_id, as_of, max_tokens, filters);
+  perform search.check_search(query, k, mode, tags_match, since, until, threshold, min_relevance, packet_id, as_of, max_tokens, filters,
+    needs_filter);
 
   -- Scopes that the caller may not read and scopes that do not exist are both left out without an error.
   request.searched_scopes := array(
@@ -157,16 +157,12 @@ begin
 end
 $$;
 
-comment on function search.open_search(
-  text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
-  timestamptz, boolean, text, real, text) is
+comment on function search.open_search is
   'Begins a search: checks its arguments and decides its mode. Conditions are added by the function that calls it. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function
   search.query_languages(public.search_settings, text),
-  search.check_search(text, integer, text, text, timestamptz, timestamptz, real, real, uuid, timestamptz, integer, jsonb),
+  search.check_search,
   search.choose_mode(search.search_request),
-  search.open_search(
-    text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
-    timestamptz, boolean, text, real, text)
+  search.open_search
 to l9_agent, l9_admin, l9_platform_admin;
