@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:266022de2a90bb9003fde94fe17581efc314ad10
+--! Hash: sha1:a90bc4e2fb2e7e2925f130f93561ccb68f934ab2
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -49,9 +49,8 @@ create function identity.is_blank(value text)
 returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined. The characters are told by their code points, since classes depend on the locale:
--- white space and control characters, those without a shape as in words.invisible_characters(), the fillers of Hangul, the blank
--- of Braille.
-return value !~ '[^\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f'
+-- white space, those without a shape as in words.invisible_characters(), the fillers of Hangul, the blank of Braille.
+return value !~ '[^\u0009-\u000d\u001c-\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f'
   '\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0'
   '\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';
 
@@ -7615,7 +7614,9 @@ comment on function kinds.check_fields(text, jsonb, jsonb) is
   'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field that breaks one.';
 
 grant execute on function
-  kinds.field_time, kinds.with_article(text), kinds.check_parts(text, text, jsonb, jsonb), kinds.check_value(text, text, jsonb, jsonb), kinds.check_fields(text, jsonb, jsonb)
+  kinds.field_time, kinds.with_article(text),
+  kinds.check_parts(text, text, jsonb, jsonb), kinds.check_value(text, text, jsonb, jsonb),
+  kinds.check_fields(text, jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/030-check-fields.sql
 --! Included 037-kinds/040-text-of.sql
@@ -8616,7 +8617,8 @@ create function packets.tag_keys(tags text[])
 returns text[]
 language sql immutable parallel safe
 set search_path = ''
-return array(select pg_catalog.lower(packets.clean_tag(t.tag) collate pg_catalog.pg_c_utf8) from pg_catalog.unnest(tags) as t (tag));
+return array(
+  select pg_catalog.lower(packets.clean_tag(t.tag) collate pg_catalog.pg_c_utf8) from pg_catalog.unnest(tags) as t (tag));
 
 comment on function packets.tag_keys is 'Tags in the form in which they are compared: clean, in lower case.';
 
@@ -17117,7 +17119,8 @@ begin
   end if;
   return (
     select 'v.time_value is not null and ' || string_agg(
-      format('v.time_value %s %L::timestamptz', case when left(o.key, 1) = 'g' then '>=' else '<=' end, kinds.field_time(o.value, ends_day => o.key = 'lte')), ' and ')
+      format('v.time_value %s %L::timestamptz',
+        case when left(o.key, 1) = 'g' then '>=' else '<=' end, kinds.field_time(o.value, ends_day => o.key = 'lte')), ' and ')
     from jsonb_each(operators) o
     where o.key in ('gt', 'gte', 'lt', 'lte') and kinds.field_time(o.value) is not null);
 end
@@ -23846,7 +23849,8 @@ begin
     perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
   elsif octet_length(filters::text) > 16384 then
     perform identity.raise_error('L9LIM', 'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
-  elsif needs_filter and query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
+  elsif needs_filter and query is null and packet_id is null
+    and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
     perform identity.raise_error(
       'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
@@ -23934,8 +23938,8 @@ declare
 begin
   request.started_at := clock_timestamp();
   request.caller := identity.require_identity();
-  perform search.check_search(query, k, mode, tags_match, since, until, threshold, min_relevance, packet_id, as_of, max_tokens, filters,
-    needs_filter);
+  perform search.check_search(
+    query, k, mode, tags_match, since, until, threshold, min_relevance, packet_id, as_of, max_tokens, filters, needs_filter);
 
   -- Scopes that the caller may not read and scopes that do not exist are both left out without an error.
   request.searched_scopes := array(
@@ -25200,7 +25204,8 @@ begin
   execute format($sql$
     select array_agg(concat_ws(' ', n.title, array_to_string(n.tags, ' '), case when n.place <= %s then left(n.content, %s) end))
     from (
-      select p.title, p.tags, p.envelope ->> 'content' as content, row_number() over (order by p."timestamp" desc, p.packet_id desc) as place
+      select p.title, p.tags, p.envelope ->> 'content' as content,
+        row_number() over (order by p."timestamp" desc, p.packet_id desc) as place
       from public.packet_store p
       where %s
       order by p."timestamp" desc, p.packet_id desc
@@ -25233,8 +25238,9 @@ returns boolean
 language sql immutable parallel safe
 -- The letters around each key of the keyboards that most people write on.
 return pg_catalog.strpos((array[
-  'qwsz', 'vghn', 'xdfv', 'erfcxs', 'wsdr', 'rtgvcd', 'tyhbvf', 'yujnbg', 'ujko', 'uikmnh', 'iolmj', 'opk', 'njk', 'bhjm', 'iklp', 'ol',
-  'wa', 'etdf', 'awedxz', 'ryfg', 'yihj', 'cfgb', 'qeas', 'zsdc', 'tughz', 'asxty'])[pg_catalog.ascii(one) - 96], other) > 0;
+  'qwsz', 'vghn', 'xdfv', 'erfcxs', 'wsdr', 'rtgvcd', 'tyhbvf', 'yujnbg', 'ujko', 'uikmnh', 'iolmj', 'opk', 'njk', 'bhjm', 'iklp',
+  'ol', 'wa', 'etdf', 'awedxz', 'ryfg', 'yihj', 'cfgb', 'qeas', 'zsdc', 'tughz', 'asxty'])
+  [pg_catalog.ascii(one) - 96], other) > 0;
 
 comment on function find.are_neighbours is 'True if two lower-case letters of English are beside each other on a keyboard.';
 
@@ -25286,7 +25292,8 @@ begin atomic
     where pg_catalog.abs(pg_catalog.length(k.candidate) - pg_catalog.length(word)) <= 4
   ) c
   cross join lateral (
-    select extensions.similarity(c.plain, c.written) as similarity, find.is_one_slip(c.written, c.plain) as is_one_slip offset 0) m
+    select extensions.similarity(c.plain, c.written) as similarity,
+      find.is_one_slip(c.written, c.plain) as is_one_slip offset 0) m
   -- A short word resembles many others.
   where m.is_one_slip or m.similarity >= 0.4 and pg_catalog.length(word) >= 8
   order by m.is_one_slip desc, m.similarity desc, c.candidate collate "C"
@@ -31662,7 +31669,8 @@ begin
   values (
     answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id', document ->> 'tool_name',
     left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200), summary,
-    kinds.field_time(document -> 'timestamp'), kinds.field_time(document -> 'ended_at'), coalesce(jsonb_array_length(document -> 'messages'), 0),
+    kinds.field_time(document -> 'timestamp'), kinds.field_time(document -> 'ended_at'),
+    coalesce(jsonb_array_length(document -> 'messages'), 0),
     case when jsonb_typeof(session -> 'messages') = 'array' then jsonb_array_length(session -> 'messages') else 0 end,
     array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);
   return answer;

@@ -156,5 +156,7 @@ comment on function kinds.check_fields(text, jsonb, jsonb) is
   'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field that breaks one.';
 
 grant execute on function
-  kinds.field_time, kinds.with_article(text), kinds.check_parts(text, text, jsonb, jsonb), kinds.check_value(text, text, jsonb, jsonb), kinds.check_fields(text, jsonb, jsonb)
+  kinds.field_time, kinds.with_article(text),
+  kinds.check_parts(text, text, jsonb, jsonb), kinds.check_value(text, text, jsonb, jsonb),
+  kinds.check_fields(text, jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;

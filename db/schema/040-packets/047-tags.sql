@@ -12,7 +12,8 @@ create function packets.tag_keys(tags text[])
 returns text[]
 language sql immutable parallel safe
 set search_path = ''
-return array(select pg_catalog.lower(packets.clean_tag(t.tag) collate pg_catalog.pg_c_utf8) from pg_catalog.unnest(tags) as t (tag));
+return array(
+  select pg_catalog.lower(packets.clean_tag(t.tag) collate pg_catalog.pg_c_utf8) from pg_catalog.unnest(tags) as t (tag));
 
 comment on function packets.tag_keys is 'Tags in the form in which they are compared: clean, in lower case.';
 

@@ -33,7 +33,8 @@ begin
     perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
   elsif octet_length(filters::text) > 16384 then
     perform identity.raise_error('L9LIM', 'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
-  elsif needs_filter and query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
+  elsif needs_filter and query is null and packet_id is null
+    and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
     perform identity.raise_error(
       'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
@@ -121,8 +122,8 @@ declare
 begin
   request.started_at := clock_timestamp();
   request.caller := identity.require_identity();
-  perform search.check_search(query, k, mode, tags_match, since, until, threshold, min_relevance, packet_id, as_of, max_tokens, filters,
-    needs_filter);
+  perform search.check_search(
+    query, k, mode, tags_match, since, until, threshold, min_relevance, packet_id, as_of, max_tokens, filters, needs_filter);
 
   -- Scopes that the caller may not read and scopes that do not exist are both left out without an error.
   request.searched_scopes := array(

@@ -19,7 +19,8 @@ begin
   execute format($sql$
     select array_agg(concat_ws(' ', n.title, array_to_string(n.tags, ' '), case when n.place <= %s then left(n.content, %s) end))
     from (
-      select p.title, p.tags, p.envelope ->> 'content' as content, row_number() over (order by p."timestamp" desc, p.packet_id desc) as place
+      select p.title, p.tags, p.envelope ->> 'content' as content,
+        row_number() over (order by p."timestamp" desc, p.packet_id desc) as place
       from public.packet_store p
       where %s
       order by p."timestamp" desc, p.packet_id desc
@@ -52,8 +53,9 @@ returns boolean
 language sql immutable parallel safe
 -- The letters around each key of the keyboards that most people write on.
 return pg_catalog.strpos((array[
-  'qwsz', 'vghn', 'xdfv', 'erfcxs', 'wsdr', 'rtgvcd', 'tyhbvf', 'yujnbg', 'ujko', 'uikmnh', 'iolmj', 'opk', 'njk', 'bhjm', 'iklp', 'ol',
-  'wa', 'etdf', 'awedxz', 'ryfg', 'yihj', 'cfgb', 'qeas', 'zsdc', 'tughz', 'asxty'])[pg_catalog.ascii(one) - 96], other) > 0;
+  'qwsz', 'vghn', 'xdfv', 'erfcxs', 'wsdr', 'rtgvcd', 'tyhbvf', 'yujnbg', 'ujko', 'uikmnh', 'iolmj', 'opk', 'njk', 'bhjm', 'iklp',
+  'ol', 'wa', 'etdf', 'awedxz', 'ryfg', 'yihj', 'cfgb', 'qeas', 'zsdc', 'tughz', 'asxty'])
+  [pg_catalog.ascii(one) - 96], other) > 0;
 
 comment on function find.are_neighbours is 'True if two lower-case letters of English are beside each other on a keyboard.';
 
@@ -105,7 +107,8 @@ begin atomic
     where pg_catalog.abs(pg_catalog.length(k.candidate) - pg_catalog.length(word)) <= 4
   ) c
   cross join lateral (
-    select extensions.similarity(c.plain, c.written) as similarity, find.is_one_slip(c.written, c.plain) as is_one_slip offset 0) m
+    select extensions.similarity(c.plain, c.written) as similarity,
+      find.is_one_slip(c.written, c.plain) as is_one_slip offset 0) m
   -- A short word resembles many others.
   where m.is_one_slip or m.similarity >= 0.4 and pg_catalog.length(word) >= 8
   order by m.is_one_slip desc, m.similarity desc, c.candidate collate "C"
