@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:a90bc4e2fb2e7e2925f130f93561ccb68f934ab2
+--! Hash: sha1:ae6c1351b061090cb8f7e982b5682cba630a82e2
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -50,7 +50,7 @@ returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined. The characters are told by their code points, since classes depend on the locale:
 -- white space, those without a shape as in words.invisible_characters(), the fillers of Hangul, the blank of Braille.
-return value !~ '[^\u0009-\u000d\u001c-\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f'
+return value !~ '[^\u0009-\u000d\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f'
   '\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0'
   '\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';
 
@@ -23875,10 +23875,9 @@ begin
     into request.dimensions, request.relevance_midpoint, request.relevance_slope
     from public.embedding_models m where m.model = request.model and m.state = 'serving';
     if request.vector is null or request.dimensions is null then
-      if request.requested_mode = 'semantic' then
+      if request.requested_mode = 'semantic'
+        and (request.vector is not null or request.model is null or request.like_packet_id is not null) then
         perform identity.raise_error('L9VAL', case
-          when request.like_packet_id is null and request.vector is null and request.model is not null
-            then 'mode: semantic needs words that the embedding model knows, and the query has none; try lexical'
           when request.like_packet_id is null
             then 'mode: semantic needs the vector of the query, and the embedder is not available; try lexical'
           else 'mode: semantic needs the vector of the memory, which has none yet; try lexical' end, 'mode');

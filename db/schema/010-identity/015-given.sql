@@ -6,7 +6,7 @@ returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined. The characters are told by their code points, since classes depend on the locale:
 -- white space, those without a shape as in words.invisible_characters(), the fillers of Hangul, the blank of Braille.
-return value !~ '[^\u0009-\u000d\u001c-\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f'
+return value !~ '[^\u0009-\u000d\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f'
   '\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0'
   '\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';
 

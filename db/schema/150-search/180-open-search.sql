@@ -59,10 +59,9 @@ begin
     into request.dimensions, request.relevance_midpoint, request.relevance_slope
     from public.embedding_models m where m.model = request.model and m.state = 'serving';
     if request.vector is null or request.dimensions is null then
-      if request.requested_mode = 'semantic' then
+      if request.requested_mode = 'semantic'
+        and (request.vector is not null or request.model is null or request.like_packet_id is not null) then
         perform identity.raise_error('L9VAL', case
-          when request.like_packet_id is null and request.vector is null and request.model is not null
-            then 'mode: semantic needs words that the embedding model knows, and the query has none; try lexical'
           when request.like_packet_id is null
             then 'mode: semantic needs the vector of the query, and the embedder is not available; try lexical'
           else 'mode: semantic needs the vector of the memory, which has none yet; try lexical' end, 'mode');
