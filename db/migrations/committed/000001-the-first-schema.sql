@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:ae6c1351b061090cb8f7e982b5682cba630a82e2
+--! Hash: sha1:3355f2c831f95b79ce6e9588b6c47f6a4e609864
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -23386,7 +23386,7 @@ return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
 comment on function search.relevance(real, real, real) is
   'Relevance from 0 to 1 of a memory with this cosine similarity to the query, by the map of the model.';
 
-create function search.word_tests(lexemes text[], query text, languages text[])
+create function search.word_tests(lexemes text[], query text default null, languages text[] default '{}')
 returns tsquery[]
 language sql immutable parallel safe
 set search_path = ''

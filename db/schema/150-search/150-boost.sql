@@ -121,7 +121,7 @@ return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
 comment on function search.relevance(real, real, real) is
   'Relevance from 0 to 1 of a memory with this cosine similarity to the query, by the map of the model.';
 
-create function search.word_tests(lexemes text[], query text, languages text[])
+create function search.word_tests(lexemes text[], query text default null, languages text[] default '{}')
 returns tsquery[]
 language sql immutable parallel safe
 set search_path = ''
