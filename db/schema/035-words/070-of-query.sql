@@ -34,4 +34,34 @@ end;
 comment on function words.of_query_in(text, text[]) is
   'The words of a query in each of several languages, so that it matches memories in any of them.';
 
-grant execute on function words.of_query(text, text), words.of_query_in(text, text[]) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+create function words.forms_in_query(query text, languages text[])
+returns table (lexeme text, forms text[])
+language sql immutable parallel safe
+set search_path = ''
+set client_min_messages = warning
+begin atomic
+  with texts as materialized (
+    -- The forms of a word have the same place in both texts.
+    select pg_catalog.string_agg(f.written, ' ') as written, pg_catalog.string_agg(f.plain, ' ') as plain
+    from words.plain_forms(words.cleaned(pg_catalog.left(query, words.max_piece_characters()))) f
+  ), pairs as materialized (
+    select distinct w.lexeme as written, p.lexeme as plain
+    from texts t
+    cross join pg_catalog.unnest(languages) as l (language)
+    cross join lateral pg_catalog.unnest(words.stems(t.written, l.language)) w
+    cross join lateral pg_catalog.unnest(w.positions) as at (place)
+    join lateral pg_catalog.unnest(words.stems(t.plain, l.language)) p on at.place = any (p.positions)
+  ), members as (
+    select p.written, p.written as lexeme from pairs p union select p.written, p.plain from pairs p
+  )
+  select m.lexeme, pg_catalog.array_agg(distinct other.lexeme)
+  from members m join members other on other.written = m.written
+  group by m.lexeme;
+end;
+
+comment on function words.forms_in_query is
+  'The words of a query, in any of the languages, that have other forms, as written and plain, each with all forms of its word. '
+  'Whoever has one of them has the word.';
+
+grant execute on function words.of_query(text, text), words.of_query_in(text, text[]), words.forms_in_query
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;

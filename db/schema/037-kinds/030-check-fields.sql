@@ -1,7 +1,7 @@
 -- Checks the fields of a memory by the rules of its kind. The trigger apply_kind of packet_store calls
 -- check_fields().
 
-create function kinds.field_time(value jsonb)
+create function kinds.field_time(value jsonb, ends_day boolean default false)
 returns timestamptz
 language plpgsql
 immutable
@@ -16,14 +16,15 @@ begin
   if jsonb_typeof(value) = 'string'
     and written ~ '^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?$'
     and pg_input_is_valid(written, 'timestamptz') then
-    return written::timestamptz;
+    return written::timestamptz + case when ends_day and length(written) = 10 then interval '1 day' else '0' end;
   end if;
   return null;
 end
 $$;
 
-comment on function kinds.field_time(jsonb) is
-  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is in UTC.';
+comment on function kinds.field_time is
+  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is '
+  'in UTC. A date is the beginning of its day or, with ends_day, its end.';
 
 create function kinds.with_article(kind text)
 returns text
@@ -73,7 +74,7 @@ begin
   elsif rule ? 'choices' and not rule -> 'choices' @> value then
     perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(array(
       select jsonb_array_elements_text(rule -> 'choices')), ', ')), field);
-  elsif (rule ->> 'is_required')::boolean and (value #>> '{}' !~ '\S' or value in ('[]', '{}')) then
+  elsif (rule ->> 'is_required')::boolean and (identity.is_blank(value #>> '{}') or value in ('[]', '{}')) then
     perform identity.raise_error('L9VAL', format('%s: must not be blank in %s', field, kinds.with_article(kind)), field);
   end if;
   if rule ? 'parts' then
@@ -162,5 +163,7 @@ comment on function kinds.check_fields(text, jsonb, jsonb) is
   'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field that breaks one.';
 
 grant execute on function
-  kinds.field_time(jsonb), kinds.with_article(text), kinds.check_parts(text, text, jsonb, jsonb), kinds.check_value(text, text, jsonb, jsonb), kinds.check_fields(text, jsonb, jsonb)
+  kinds.field_time, kinds.with_article(text),
+  kinds.check_parts(text, text, jsonb, jsonb), kinds.check_value(text, text, jsonb, jsonb),
+  kinds.check_fields(text, jsonb, jsonb)
 to l9_agent, l9_admin, l9_worker;

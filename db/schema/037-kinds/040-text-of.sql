@@ -73,7 +73,7 @@ return case
             || coalesce(' ' || pg_catalog.encode(words.case_hash(given.value), 'hex'), '') end
         from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
         cross join lateral (select fields ->> a.field) as given (value)
-        where given.value ~ '\S'
+        where not identity.is_blank(given.value)
         order by a.ordinality
         limit 1)
       end order by i.ordinality)::text, 'UTF8'))

@@ -89,6 +89,14 @@ return case pg_catalog.jsonb_typeof(wanted)
 
 comment on function packets.operators_of(jsonb) is 'What a where says of a field, in its long form: a value means eq, a list means in.';
 
+create function packets.is_day(operand jsonb)
+returns boolean
+language sql immutable parallel safe
+return pg_catalog.length(operand #>> '{}') = 10;
+
+comment on function packets.is_day is
+  'True if the time that a condition names is a day: what is later than it, or not, is so by its end.';
+
 -- Bounds that are times become ranges; every other test becomes a part of one predicate of jsonpath.
 create function packets.compile_where("where" jsonb)
 returns packets.where_condition
@@ -133,9 +141,13 @@ begin
       elsif test.type = 'number' then
         tests := tests || format('@ %s %s', signs ->> test.operator, test.operand);
       elsif test.operator in ('gt', 'gte') then
-        range := range * tstzrange(kinds.field_time(test.operand), null, case test.operator when 'gt' then '()' else '[)' end);
+        range := range * tstzrange(
+          kinds.field_time(test.operand, ends_day => test.operator = 'gt'), null,
+          case when test.operator = 'gt' and not packets.is_day(test.operand) then '()' else '[)' end);
       else
-        range := range * tstzrange(null, kinds.field_time(test.operand), case test.operator when 'lt' then '()' else '(]' end);
+        range := range * tstzrange(
+          null, kinds.field_time(test.operand, ends_day => test.operator = 'lte'),
+          case when test.operator = 'lt' or packets.is_day(test.operand) then '()' else '(]' end);
       end if;
     end loop;
     if tests <> '{}' then
@@ -169,8 +181,8 @@ comment on function packets.where_conditions(text, packets.where_condition) is
   'The SQL of a compiled where, on a table that has an envelope; null if there is no condition.';
 
 grant execute on function
-  kinds.field_time(jsonb), packets.field_path(text), packets.check_operand(text, jsonb), packets.operators_of(jsonb),
+  kinds.field_time, packets.is_day, packets.field_path(text), packets.check_operand(text, jsonb), packets.operators_of(jsonb),
   packets.compile_where(jsonb), packets.where_conditions(text, packets.where_condition)
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function kinds.field_time(jsonb), packets.has_times(jsonb, packets.time_condition[])
+grant execute on function kinds.field_time, packets.has_times(jsonb, packets.time_condition[])
 to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;

@@ -41,7 +41,7 @@ begin
     perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
   elsif bytes > packets.max_content_bytes() then
     perform identity.raise_error('L9LIM', format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
-  elsif content !~ '\S' then
+  elsif identity.is_blank(content) then
     perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
   end if;
 
@@ -87,8 +87,9 @@ begin
 
   if cardinality(new.tags) > 0 then
     new.tags := array(
-      select btrim(t.tag) from unnest(new.tags) with ordinality as t (tag, place)
-      where btrim(t.tag) <> '' group by btrim(t.tag) order by min(t.place));
+      select c.tag
+      from unnest(new.tags) with ordinality as t (tag, place) cross join lateral packets.clean_tag(t.tag) as c (tag)
+      where not identity.is_blank(c.tag) group by c.tag order by min(t.place));
     if cardinality(new.tags) > packets.max_tags() then
       perform identity.raise_error('L9LIM', format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
     elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > packets.max_reference_bytes()) then

@@ -39,7 +39,8 @@ return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.is_exact_place is not true and filter.branch is not null then '(p.branch = $1.branch or p.branch is null)' end,
   case when filter.kinds is not null then 'p.packet_type = any ($1.kinds)' end,
   case when filter.tags is not null then case when filter.has_every_tag
-    then 'p.tags operator(pg_catalog.@>) $1.tags' else 'p.tags operator(pg_catalog.&&) $1.tags' end end,
+    then 'packets.tag_keys(p.tags) operator(pg_catalog.@>) packets.tag_keys($1.tags)'
+    else 'packets.tag_keys(p.tags) operator(pg_catalog.&&) packets.tag_keys($1.tags)' end end,
   case when filter.since is not null then 'p."timestamp" >= $1.since' end,
   case when filter.until is not null then 'p."timestamp" < $1.until' end,
   case when filter.thread_id is not null then 'p.thread_id = $1.thread_id' end,

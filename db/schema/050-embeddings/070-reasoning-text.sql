@@ -10,7 +10,7 @@ set search_path = ''
 return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') = 'array' then (
   select pg_catalog.string_agg(step.text #>> '{}', E'\n' order by step.place)
   from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")') with ordinality as step (text, place)
-  where step.text #>> '{}' ~ '\S') end;
+  where not identity.is_blank(step.text #>> '{}')) end;
 
 comment on function embeddings.reasoning_text(text, jsonb) is
   'All texts in the steps of a reasoning trace, one on each line. Null if there are none, and for memories of other kinds. The text is embedded beside the content, as type reasoning.';

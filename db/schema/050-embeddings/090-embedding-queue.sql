@@ -111,6 +111,24 @@ end;
 comment on function embeddings.enqueue_missing_embeddings(text) is
   'Queues every memory without a vector of this model, and returns how many were queued. It serves a model that begins to serve or to arrive, and memories that were saved while no gateway knew the model.';
 
+create function embeddings.count_waiting(ids uuid[])
+returns bigint
+language sql stable security definer set search_path = ''
+begin atomic
+  select count(*)
+  from embeddings.pending_embeddings q
+  join public.packet_store p on p.packet_id = q.packet_id
+  cross join identity.current_identity() me
+  where q.packet_id = any (ids) and q.model = embeddings.serving_model()
+    and ((me).role = 'l9_platform_admin'
+      or identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope));
+end;
+
+comment on function embeddings.count_waiting is
+  'How many of these memories wait for their vectors of the serving model; those that the caller may not read do not count. '
+  'Definer: it reads the queue, to which callers have no grant.';
+grant execute on function embeddings.count_waiting to l9_agent, l9_admin, l9_platform_admin;
+
 create function embeddings.embedding_backlog()
 returns table (pending bigint, failing bigint, oldest_seconds double precision)
 language sql

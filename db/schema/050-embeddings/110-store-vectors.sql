@@ -18,13 +18,13 @@ begin atomic
   from public.packet_store p
   cross join unnest(vectors) with ordinality as v (vector, place)
   cross join lateral (select v.place - case when first_chunk = 0 then 1 else 0 end) as c (place)
-  where p.packet_id = insert_vectors.packet_id
+  where p.packet_id = insert_vectors.packet_id and v.vector is not null
   on conflict do nothing;
 end;
 
-comment on function embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[], integer) is
-  'Inserts vectors of a memory: that of the whole and then those of its chunks, or with first_chunk only those of its chunks from '
-  'that one on. The caller must hold a lock on the memory.';
+comment on function embeddings.insert_vectors is
+  'Inserts vectors of a memory: that of the whole and then those of its chunks, or with first_chunk only those of its chunks '
+  'from that one on. Null: the model knows no piece of that text. The caller must hold a lock on the memory.';
 
 -- The memory is locked and its content compared by hash, so that no vector of a former text is stored.
 create function embeddings.store_embeddings(

@@ -19,7 +19,7 @@ declare
 begin
   if on_similar not in ('keep', 'skip', 'merge') then
     perform identity.raise_error('L9VAL', 'on_similar: must be keep, skip or merge', 'on_similar');
-  elsif content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
+  elsif content is null or identity.is_blank(content) or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error.
   end if;
   scope := coalesce(scope, 'developer');

@@ -21,7 +21,7 @@ begin
   if octet_length(body_md) > documents.max_body_bytes() then
     perform identity.raise_error('L9LIM',
       format('body_md: at most %s bytes (4 MiB), got %s', documents.max_body_bytes(), octet_length(body_md)), 'body_md');
-  elsif body_md ~ '\S' is not true then
+  elsif body_md is null or identity.is_blank(body_md) then
     perform identity.raise_error('L9VAL', 'body_md: must not be blank', 'body_md');
   end if;
 end

@@ -75,7 +75,7 @@ as $$
 declare
   body constant text := fields ->> 'body_md';
 begin
-  if body is not null and coalesce(fields ->> 'title', '') !~ '\S' then
+  if body is not null and identity.is_blank(coalesce(fields ->> 'title', '')) then
     perform documents.check_body(body);
     fields := jsonb_strip_nulls(fields || jsonb_build_object('title', documents.title_of(body, fields ->> 'source_url')));
   end if;

@@ -23,7 +23,8 @@ comment on column public.memory_stats.by_project is
 comment on column public.memory_stats.by_creator is 'An object of creator and count.';
 comment on column public.memory_stats.embedded is 'The number of memories that can be found by meaning.';
 comment on column public.memory_stats.awaiting_embedding is
-  'The number of memories that can be found only by words until their vectors are stored.';
+  'The number of memories that can be found only by words until their vectors are stored. One of which the model knows no '
+  'piece, such as emoji alone, has no vector and does not wait.';
 
 -- Reads the memories once, and groups them by each property on its own.
 create function public.get_memory_stats(project_id text default null, branch text default null)
@@ -64,7 +65,7 @@ begin
     coalesce(jsonb_object_agg(name, n) filter (where is_project and name is not null), '{}'),
     coalesce(jsonb_object_agg(name, n) filter (where is_creator), '{}'),
     max(embedded) filter (where not (is_kind or is_scope or is_project or is_creator)),
-    max(n - embedded) filter (where not (is_kind or is_scope or is_project or is_creator)),
+    (select embeddings.count_waiting(array(select r.packet_id from readable r where not r.is_embedded))),
     min(oldest), max(newest)
   into stats
   from counts;

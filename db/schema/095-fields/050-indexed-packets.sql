@@ -37,7 +37,8 @@ begin
   end if;
   return (
     select 'v.time_value is not null and ' || string_agg(
-      format('v.time_value %s %L::timestamptz', case when left(o.key, 1) = 'g' then '>=' else '<=' end, kinds.field_time(o.value)), ' and ')
+      format('v.time_value %s %L::timestamptz',
+        case when left(o.key, 1) = 'g' then '>=' else '<=' end, kinds.field_time(o.value, ends_day => o.key = 'lte')), ' and ')
     from jsonb_each(operators) o
     where o.key in ('gt', 'gte', 'lt', 'lte') and kinds.field_time(o.value) is not null);
 end

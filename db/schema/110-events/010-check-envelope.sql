@@ -11,7 +11,7 @@ as $$
 begin
   if coalesce(jsonb_typeof(envelope -> field), 'null') = 'null' and not is_required then
     return;
-  elsif jsonb_typeof(envelope -> field) is distinct from 'string' or envelope ->> field !~ '\S' then
+  elsif jsonb_typeof(envelope -> field) is distinct from 'string' or identity.is_blank(envelope ->> field) then
     perform identity.raise_error('L9VAL', format('envelope.%s: must be a text that is not blank', field), 'envelope.' || field);
   end if;
   perform identity.check_bytes(envelope ->> field, 200, 'envelope.' || field);
@@ -28,12 +28,14 @@ stable
 parallel safe
 set search_path = ''
 as $$
+declare
+  event_time constant text := envelope ->> 'timestamp';
 begin
   perform events.check_word_of(envelope, 'event_type', true);
   perform events.check_word_of(envelope, 'agent_id', false);
-  -- When something happened is a fact for readers of every zone, so that an hour names its own.
-  if envelope ->> 'timestamp' is not null
-    and (kinds.field_time(envelope -> 'timestamp') is null or envelope ->> 'timestamp' !~ '(Z|[+-]\d\d(:?\d\d)?)$') then
+  -- A time names its zone, for which that of the server is no substitute.
+  if event_time ~ ':' and event_time !~ '(Z|[+-]\d\d(:?\d\d)?)$'
+    or event_time is not null and kinds.field_time(envelope -> 'timestamp') is null then
     perform identity.raise_error('L9VAL',
       'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z', 'envelope.timestamp');
   end if;

@@ -21,20 +21,14 @@ return array(
 comment on function search.word_stems(text, text[]) is
   'Beginnings of the 40 longest words of a text, in any of the languages; empty if there are none.';
 
-create function search.stem_pattern(stem text, ignores_accents boolean)
+create function search.stem_pattern(stem text)
 returns text
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 set search_path = ''
 -- A flag that ignores case would depend on the locale, and hide where the parts of camelCase words begin.
 return (
   select pg_catalog.string_agg(
     case
-      when c.letter ~ '[a-z]' then '[' || c.letter || pg_catalog.upper(c.letter) || case when ignores_accents then
-        coalesce((array['àáâãäåāăąÀÁÂÃÄÅĀĂĄ', null, 'çćčÇĆČ', 'ďĎ', 'èéêëēęěÈÉÊËĒĘĚ', null, 'ğĞ', null, 'ìíîïīıÌÍÎÏĪİ', null, null, 'łŁ', null,
-          'ñńňÑŃŇ', 'òóôõöøőÒÓÔÕÖØŐ', null, null, 'řŘ', 'šśşŠŚŞ', 'ťţŤŢ', 'ùúûüūůűÙÚÛÜŪŮŰ', null, null, null, 'ýÿÝŸ', 'žźżŽŹŻ'])
-          [pg_catalog.ascii(c.letter) - 96], '') else '' end || ']'
       when c.letter ~ '[][(){}.*+?^$|\\]' then '\' || c.letter
       when pg_catalog.upper(c.letter collate pg_catalog.pg_c_utf8) <> c.letter then
         '[' || c.letter || pg_catalog.upper(c.letter collate pg_catalog.pg_c_utf8) || ']'
@@ -42,8 +36,19 @@ return (
     end, '' order by c.place)
   from pg_catalog.string_to_table(stem, null) with ordinality as c (letter, place));
 
-comment on function search.stem_pattern(text, boolean) is
-  'A regular expression for a text that begins with the stem, in either case, with and without the accents that stemmers of other languages than English remove.';
+comment on function search.stem_pattern is 'A regular expression for a text that begins with the stem, in either case.';
+
+create function search.searchable_text(content text)
+returns text
+language sql immutable parallel safe
+set search_path = ''
+return pg_catalog.lower(content collate "C") || case when pg_catalog.octet_length(content) > pg_catalog.length(content) then (
+  select ' ' || words.fold(c.cleaned) || ' ' || words.fold(c.cleaned, spells_out => true)
+  from (select words.cleaned(content) as cleaned) c) else '' end;
+
+comment on function search.searchable_text is
+  'A text in which stem_test() looks for stems: with ASCII letters in lower case and, if it has others, followed by both of its '
+  'forms of words.fold().';
 
 create function search.stem_test(stem text)
 returns text
@@ -55,11 +60,12 @@ return case
   -- The fastest test. A match in the middle of a word does no harm.
   when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
   when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
-  else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem, false)) end;
+  else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem)) end;
 
 comment on function search.stem_test(text) is
-  'A condition on s.content and s.lowered (the content with ASCII letters in lower case, under collation C) that holds if a word begins with the stem. It may also hold for other rows.';
+  'A condition on s.content and s.lowered (the searchable_text() of the content, under collation C) that holds if a word begins '
+  'with the stem. It may also hold for other rows.';
 
 grant execute on function
-  search.word_stems(text, text[]), search.stem_pattern(text, boolean), search.stem_test(text)
+  search.word_stems(text, text[]), search.stem_pattern, search.searchable_text, search.stem_test(text)
 to l9_agent, l9_admin, l9_platform_admin;

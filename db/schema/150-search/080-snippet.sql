@@ -30,16 +30,19 @@ as $$
 declare
   unspaced constant text := '[' || words.unspaced_characters() || ']';
   stems constant text[] := search.word_stems(query, languages);
+  symbol constant text := '[\u20e3' || words.symbol_characters() || ']';
   begins text;
   parts text;
+  symbols text;
   pairs text;
   singles text;
 begin
   select
-    string_agg(search.stem_pattern(s.stem, languages <> '{english}'), '|'),
+    string_agg(search.stem_pattern(s.stem), '|') filter (where s.stem !~ symbol),
     -- Within a camelCase word, a part begins with a capital.
-    string_agg(initcap(s.stem), '|') filter (where s.stem ~ '^[a-z]+$')
-  into begins, parts
+    string_agg(initcap(s.stem), '|') filter (where s.stem ~ '^[a-z]+$'),
+    string_agg(search.stem_pattern(s.stem), '|') filter (where s.stem ~ symbol)
+  into begins, parts, symbols
   from unnest(stems) as s (stem)
   where s.stem !~ unspaced;
   -- Each character with the ones that follow it in the query, because pairs of characters overlap.
@@ -55,24 +58,71 @@ begin
   ) c;
   return nullif(concat_ws('|',
     '(?<![[:alnum:]])(?:' || begins || ')[[:alpha:]]*', '(?:' || parts || ')[[:lower:]]*',
-    '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
+    '(?:' || symbols || ')[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*', '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
 end
 $$;
 
 comment on function search.passage_pattern(text, text[]) is
-  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers that begin like one, and pairs of its characters in scripts without spaces. Null if the query has no words.';
+  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers that begin '
+  'like one, its symbols, and pairs of its characters in scripts without spaces. Null if the query has no words.';
+
+create function search.with_written_forms(pattern text, passage text)
+returns text
+language sql immutable parallel safe
+set search_path = ''
+return coalesce((
+  select '(?<![[:alnum:]])(?:' || pg_catalog.string_agg(distinct search.stem_pattern(f.written), '|') || ')[[:alpha:]]*|'
+    || pattern
+  from (
+    select pg_catalog.regexp_replace(
+      passage, '[\s\u00a0\u00a8\u00af\u00b4\u00b8\u1680\u2000-\u200a\u2017\u2028\u2029\u202f\u203e\u205f\u3000]', ' ', 'g')
+      as passage
+    -- The pattern finds the words of an ASCII text as they are.
+    where pg_catalog.octet_length(passage) > pg_catalog.length(passage)
+  ) p
+  cross join lateral (select pg_catalog.normalize(words.without_invisible(p.passage), 'NFKC') as content offset 0) visible
+  cross join lateral (
+    select words.fold(visible.content) as once, words.fold(visible.content, spells_out => true) as spelt offset 0) plain
+  cross join lateral unnest(
+    string_to_array(p.passage, ' '), string_to_array(visible.content, ' '), string_to_array(plain.once, ' '),
+    string_to_array(plain.spelt, ' '))
+    as w (written, visible, once, spelt)
+  cross join lateral (
+    -- Without the punctuation around it.
+    select pg_catalog.regexp_replace(w.written, pg_catalog.format('^%1$s|%1$s$',
+      '[\u0021-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00bf\u2000-\u206f]+'), '', 'g') as written) f
+  where pg_catalog.length(f.written) between 1 and 100 and w.written !~ ('[' || words.unspaced_characters() || ']')
+    -- Of ı and İ only one case differs from the plain letter.
+    and (words.to_lower(w.written, false) <> w.once or w.once <> w.spelt
+      or pg_catalog.upper(w.written collate pg_catalog.pg_c_utf8) <> pg_catalog.upper(w.once collate pg_catalog.pg_c_utf8))
+    and (w.visible ~ pattern or w.once ~ pattern or w.spelt ~ pattern)
+), pattern);
+
+comment on function search.with_written_forms is
+  'A pattern of passage_pattern() that also matches the words of this text whose plain forms it matches: those with accents, '
+  'marks or invisible characters.';
 
 create function search.passage(content text, pattern text)
 returns text
-language sql
+language plpgsql
 stable
 parallel safe
-return case
-  when pg_catalog.length(content) <= 1500 or pattern is null then pg_catalog.left(content, 1500)
+set search_path = ''
+as $$
+declare
+  place integer;
+begin
+  if length(content) <= 1500 or pattern is null then
+    return left(content, 1500);
+  end if;
   -- regexp_instr() would find every match to return the first.
-  else pg_catalog.substr(
-    content, greatest(pg_catalog.strpos(pg_catalog.regexp_replace(content, pattern, e'\x01'), e'\x01') - 300, 1), 1500)
-end;
+  place := strpos(regexp_replace(content, pattern, e'\x01'), e'\x01');
+  if place = 0 then
+    place := strpos(regexp_replace(content, search.with_written_forms(pattern, content), e'\x01'), e'\x01');
+  end if;
+  return substr(content, greatest(place - 300, 1), 1500);
+end
+$$;
 
 comment on function search.passage(text, text) is '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
 
@@ -138,11 +188,15 @@ declare
   -- These characters mark the words until the asterisks can be told from those of the text.
   -- Looking for the characters is many times faster than replacing them.
   content constant text := case when strpos(passage, e'\x01') + strpos(passage, e'\x02') > 0 then translate(passage, e'\x01\x02', '') else passage end;
-  -- Only patterns as passage_pattern() makes them: a caller could pass any other regular expression, which may take for ever.
-  marked text := case when pattern ~ '^[(\[]' then regexp_replace(content, pattern, e'\x01\\&\x02', 'g') end;
+  marked text;
   place integer;
   snippet text;
 begin
+  -- Only patterns as passage_pattern() makes them: a caller could pass any other regular expression, which may take for ever.
+  if pattern ~ '^[(\[]' then
+    pattern := search.with_written_forms(pattern, content);
+    marked := regexp_replace(content, pattern, e'\x01\\&\x02', 'g');
+  end if;
   if length(content) <= width and octet_length(content) <= 700 and marked is not null then
     snippet := marked;
   else
@@ -174,6 +228,7 @@ comment on function search.snippet(text, text) is
   'About 240 characters of a text that hold the most words of a pattern, with ** around them, or the beginning of the text if none matches. At most 750 bytes.';
 
 grant execute on function
-  search.truncate_to_bytes(text, integer), search.passage_pattern(text, text[]), search.passage(text, text),
+  search.truncate_to_bytes(text, integer), search.passage_pattern(text, text[]), search.with_written_forms,
+  search.passage(text, text),
   search.densest_place(text, integer), search.snippet(text, text)
 to l9_agent, l9_admin, l9_platform_admin;

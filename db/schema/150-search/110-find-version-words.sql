@@ -33,7 +33,7 @@ begin
       limit %2$s
     ), likely as materialized (
       select s.packet_id, s.content, s.packet_type, s."timestamp", s.language
-      from (select r.*, lower(r.content collate "C") as lowered from replaced r offset 0) s
+      from (select r.*, search.searchable_text(r.content) collate "C" as lowered from replaced r offset 0) s
       where %3$s > 0
       order by %3$s desc, length(s.content), s.packet_id
       limit %4$s

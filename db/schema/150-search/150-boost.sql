@@ -31,7 +31,7 @@ returns text
 language sql
 immutable
 parallel safe
-return ' ' || regexp_replace(lower(left(query, search.max_query_characters())), '[^[:alnum:]]+', ' ', 'g')
+return ' ' || regexp_replace(words.fold(left(query, search.max_query_characters())), '[^[:alnum:]]+', ' ', 'g')
   || case when query ~* '\m(i|me|my|mine|myself)\M' then ' user human me i ' else ' ' end;
 
 comment on function search.named_speakers(text) is
@@ -44,7 +44,7 @@ immutable
 parallel safe
 set search_path = ''
 return array(
-  select pg_catalog.lower(m.word[1]) || ' %'
+  select words.fold(m.word[1]) || ' %'
   from pg_catalog.regexp_matches(
     pg_catalog.left(query, search.max_query_characters()), '\m([[:upper:]][[:alnum:]]{2,})\M(?!\.? [[:upper:]]|-[[:upper:]])', 'g') as m (word)
   where pg_catalog.ts_lexize('pg_catalog.english_stem', pg_catalog.lower(m.word[1])) <> '{}');
@@ -57,10 +57,12 @@ returns text
 language sql
 immutable
 parallel safe
-return trim(regexp_replace(lower(speaker), '[^[:alnum:]]+', ' ', 'g'));
+return trim(regexp_replace(
+  case when octet_length(speaker) = length(speaker) then lower(speaker) else words.fold(speaker) end, '[^[:alnum:]]+', ' ', 'g'));
 
 comment on function search.plain_name(text) is
-  'The name of a speaker in the form of named_speakers(): its words in lower case, with single spaces between them.';
+  'The name of a speaker in the form of named_speakers(): its words in the form of words.fold(), with single spaces between '
+  'them.';
 
 create function search.is_named(name text, names text, patterns text[])
 returns boolean
@@ -122,23 +124,33 @@ return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
 comment on function search.relevance(real, real, real) is
   'Relevance from 0 to 1 of a memory with this cosine similarity to the query, by the map of the model.';
 
-create function search.word_tests(lexemes text[])
+create function search.word_tests(lexemes text[], query text default null, languages text[] default '{}')
 returns tsquery[]
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 set search_path = ''
-return array(
-  select (
-    select pg_catalog.string_agg(ranking.lexeme_query(longer.lexeme)::text, ' | ')
-    from pg_catalog.unnest(lexemes) as longer (lexeme)
-    where longer.lexeme = l.lexeme
-      or pg_catalog.strpos(longer.lexeme, l.lexeme) > 0 and (pg_catalog.length(l.lexeme) > 1 or longer.lexeme ~ '[-_/.:@#\\]'))::tsquery
-  from pg_catalog.unnest(lexemes) with ordinality as l (lexeme, place)
-  order by l.place);
+begin atomic
+  with written as materialized (
+    -- Most queries are ASCII, and their words have one form each.
+    select f.lexeme, f.forms
+    from (select query where pg_catalog.octet_length(query) > pg_catalog.length(query)) q (query)
+    cross join lateral words.forms_in_query(q.query, languages) f
+  )
+  select coalesce(pg_catalog.array_agg(t.test order by t.place), '{}')
+  from (
+    select l.place, (
+      select pg_catalog.string_agg(ranking.lexeme_query(other.lexeme)::text, ' | ')
+      from pg_catalog.unnest(lexemes) as other (lexeme)
+      where other.lexeme = l.lexeme
+        or pg_catalog.strpos(other.lexeme, l.lexeme) > 0 and (pg_catalog.length(l.lexeme) > 1 or other.lexeme ~ '[-_/.:@#\\]')
+        or other.lexeme = any (w.forms))::tsquery as test
+    from pg_catalog.unnest(lexemes) with ordinality as l (lexeme, place)
+    left join written w on w.lexeme = l.lexeme
+  ) t;
+end;
 
-comment on function search.word_tests(text[]) is
-  'For each word of a query, what a memory that has it matches: the word itself or an identifier of the query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
+comment on function search.word_tests is
+  'For each word of a query, what a memory that has it matches: the word itself, another form of it, or an identifier of the '
+  'query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
 
 create function search.word_share(words tsvector, tests tsquery[], weights double precision[])
 returns real
@@ -195,6 +207,8 @@ grant execute on function
   search.lift_by_context(real, real, real), search.lift_by_chunk(real, real, real), search.named_speakers(text),
   search.first_name_patterns(text), search.plain_name(text), search.is_named(text, text, text[]), search.lift_by_speaker(real, boolean, real), search.lift_by_next(real, real, real),
   search.lift_by_thread(real, real, real), search.lift_by_path(real, real), search.relevance(real, real, real),
-  search.word_tests(text[]), search.word_share(tsvector, tsquery[], double precision[]), search.relevance_of_words(real, boolean), search.recency(interval, double precision),
+  search.word_tests,
+  search.word_share(tsvector, tsquery[], double precision[]), search.relevance_of_words(real, boolean),
+  search.recency(interval, double precision),
   search.max_boost(public.search_settings), search.boost(real, real, public.search_settings)
 to l9_agent, l9_admin, l9_platform_admin;

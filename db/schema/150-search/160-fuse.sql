@@ -26,7 +26,7 @@ declare
     and greatest(settings.thread_weight, settings.next_weight, settings.speaker_boost) > 0;
   named text := search.named_speakers(request.query);
   first_names text[] := search.first_name_patterns(request.query);
-  word_tests tsquery[] := search.word_tests(request.lexemes);
+  word_tests tsquery[] := search.word_tests(request.lexemes, request.query, request.languages);
   are_pairs boolean := request.query ~ ('[' || words.unspaced_characters() || ']');
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
   compared_vector public.memory_embeddings.compared_vector%type :=

@@ -3,15 +3,14 @@
 
 create function search.check_search(
   query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
-  packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb)
+  packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb, needs_filter boolean default true)
 returns void
 language plpgsql
 stable
 set search_path = ''
 as $$
 begin
-  -- The class includes all characters that JavaScript treats as white space, because the gateway makes no vector of a blank query.
-  if query is not null and query !~ '[^\s\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]' then
+  if query is not null and identity.is_blank(query) then
     perform identity.raise_error('L9VAL', 'query: must not be blank', 'query');
   elsif octet_length(query) > 32768 then
     perform identity.raise_error('L9LIM', format('query: must be at most 32768 bytes, got %s', octet_length(query)), 'query');
@@ -37,16 +36,16 @@ begin
     perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
   elsif octet_length(filters::text) > 16384 then
     perform identity.raise_error('L9LIM', 'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
-  elsif query is null and packet_id is null and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
+  elsif needs_filter and query is null and packet_id is null
+    and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
     perform identity.raise_error(
       'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
 end
 $$;
 
-comment on function search.check_search(
-  text, integer, text, text, timestamptz, timestamptz, real, real, uuid, timestamptz, integer, jsonb) is
-  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid.';
+comment on function search.check_search is
+  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. needs_filter: without a query there must be one.';
 
 -- A hybrid search without a usable vector becomes a lexical one and says so in a notice; a semantic search raises an
 -- error, because nothing would be left of it.
@@ -65,7 +64,8 @@ begin
     into request.dimensions, request.relevance_midpoint, request.relevance_slope
     from public.embedding_models m where m.model = request.model and m.state = 'serving';
     if request.vector is null or request.dimensions is null then
-      if request.requested_mode = 'semantic' then
+      if request.requested_mode = 'semantic'
+        and (request.vector is not null or request.model is null or request.like_packet_id is not null) then
         perform identity.raise_error('L9VAL', case
           when request.like_packet_id is null
             then 'mode: semantic needs the vector of the query, and the embedder is not available; try lexical'
@@ -74,6 +74,8 @@ begin
       request.mode := 'lexical';
       request.notices := request.notices || case
         when request.like_packet_id is not null then 'The memory has no vector yet: searched by words only.'
+        when request.vector is null and request.model is not null
+          then 'The embedding model knows none of the words of the query: searched by words only.'
         when request.vector is null then 'The embedder is not available: searched by words only.'
         else 'The vector of the query is of a model that does not serve: searched by words only.' end;
     elsif extensions.vector_dims(request.vector) <> embeddings.max_dimensions() then
@@ -114,7 +116,7 @@ create function search.open_search(
   max_tokens integer, mode text default 'hybrid', tags_match text default 'any', since timestamptz default null,
   until timestamptz default null, threshold real default null, packet_id uuid default null, as_of timestamptz default null,
   is_explained boolean default false, language text default null, min_relevance real default null,
-  branch text default null)
+  branch text default null, needs_filter boolean default true)
 returns search.search_request
 language plpgsql
 stable
@@ -126,7 +128,8 @@ declare
 begin
   request.started_at := clock_timestamp();
   request.caller := identity.require_identity();
-  perform search.check_search(query, k, mode, tags_match, since, until, threshold, min_relevance, packet_id, as_of, max_tokens, filters);
+  perform search.check_search(
+    query, k, mode, tags_match, since, until, threshold, min_relevance, packet_id, as_of, max_tokens, filters, needs_filter);
 
   -- Scopes that the caller may not read and scopes that do not exist are both left out without an error.
   request.searched_scopes := array(
@@ -161,16 +164,12 @@ begin
 end
 $$;
 
-comment on function search.open_search(
-  text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
-  timestamptz, boolean, text, real, text) is
+comment on function search.open_search is
   'Begins a search: checks its arguments and decides its mode. Conditions are added by the function that calls it. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function
   search.query_languages(public.search_settings, text),
-  search.check_search(text, integer, text, text, timestamptz, timestamptz, real, real, uuid, timestamptz, integer, jsonb),
+  search.check_search,
   search.choose_mode(search.search_request),
-  search.open_search(
-    text, integer, jsonb, text[], text, extensions.vector, text, integer, text, text, timestamptz, timestamptz, real, uuid,
-    timestamptz, boolean, text, real, text)
+  search.open_search
 to l9_agent, l9_admin, l9_platform_admin;

@@ -70,6 +70,17 @@ $$;
 comment on function search.audit_search(search.search_request, uuid[], text, jsonb) is
   'Writes the audit row of a search that returns these memories, with more details, and returns its id.';
 
+create function search.words_notice(lexemes text[], mode text)
+returns text
+language sql immutable parallel safe
+return case when lexemes = '{}' then
+  'The query has only common words or signs, which are not looked for'
+  || case when mode = 'hybrid' then ': searched by meaning only.' else '; name what you are looking for.' end end;
+
+comment on function search.words_notice is
+  'Tells that a query was searched without words, because it has none that tell memories apart; null if it has some, or if none '
+  'were asked for.';
+
 -- Trims before it writes, so that the audit row and the access log name the hits that the caller is really shown.
 create function search.close_search(request search.search_request, ranked search.ranked_hits)
 returns public.search_result
@@ -83,6 +94,7 @@ declare
   query text := case when request.like_packet_id is null then request.query end;
   result public.search_result;
 begin
+  request.notices := request.notices || search.words_notice(ranked.lexemes, request.mode);
   result.searched := jsonb_build_object(
     'mode', request.mode, 'requested_mode', request.requested_mode, 'scopes', request.searched_scopes,
     'projects', (request.caller).projects, 'filters', request.filters, 'like', request.like_packet_id, 'as_of', request.as_of,
@@ -106,5 +118,5 @@ $$;
 comment on function search.close_search(search.search_request, search.ranked_hits) is
   'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
 
-grant execute on function search.place_hits, search.log_hits, search.audit_search, search.close_search
+grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
   to l9_agent, l9_admin, l9_platform_admin;

@@ -7,9 +7,11 @@ language sql
 immutable
 parallel safe
 set search_path = ''
-return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(text, '\s+', ' ', 'g')));
+return pg_catalog.btrim(pg_catalog.regexp_replace(
+  words.fold(pg_catalog.normalize(words.without_invisible(text), 'NFKC')), '\s+', ' ', 'g'));
 
-comment on function find.plain_text(text) is 'A text in lower case, with single spaces, in which phrases are looked for.';
+comment on function find.plain_text(text) is
+  'A text in the form of words.fold(), with single spaces, in which phrases are looked for.';
 
 create function find.quoted_phrases(query text)
 returns text[]
@@ -32,7 +34,8 @@ set search_path = ''
 return not exists (
   select from pg_catalog.unnest(phrases) as p (phrase) where pg_catalog.strpos(find.plain_text(text), p.phrase) = 0);
 
-comment on function find.has_phrases(text, text[]) is 'True if a text contains all of these phrases word for word, ignoring case and white space.';
+comment on function find.has_phrases(text, text[]) is
+  'True if a text contains all of these phrases word for word, ignoring case, accents and white space.';
 
 create function find.looks_exact(query text)
 returns boolean

@@ -57,7 +57,8 @@ declare
       'include_archived', nullif(not filter.hides_archived, false))),
     filter.scopes, filter.project_id, query_vector, model, max_tokens,
     mode => case route when 'fast' then 'lexical' when 'graph' then 'graph' else 'hybrid' end,
-    since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch);
+    since => filter.since, until => filter.until, is_explained => is_explained, branch => filter.branch,
+    needs_filter => filter.project_id is null and filter.branch is null and filter.scopes is null);
 begin
   -- More than k are ranked, because what is new, near or often cited can rise into the first k.
   -- The words of a phrase can be more frequent elsewhere, so more memories are looked through for it.

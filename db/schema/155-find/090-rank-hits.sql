@@ -44,7 +44,8 @@ declare
 begin
   with asked as materialized (
     -- The words of the query, for the formula of search.word_share(): a call of it for each candidate takes ten times as long.
-    select w.test, w.weight from unnest(search.word_tests(request.lexemes), request.word_weights) as w (test, weight)
+    select w.test, w.weight
+    from unnest(search.word_tests(request.lexemes, request.query, request.languages), request.word_weights) as w (test, weight)
   ), pool as materialized (
     select h.packet_id, h.score, h.relevance, h.chunk_index, h.explanation, g.score as path
     from unnest(found.ids, found.scores, found.relevances, found.chunks, found.explanations)

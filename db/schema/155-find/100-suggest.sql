@@ -10,17 +10,21 @@ set enable_seqscan = off
 as $$
 declare
   max_memories constant integer := 1000;
+  max_texts constant integer := 300;
+  max_characters constant integer := 500;
   max_entities constant integer := 2000;
   conditions constant text := search.own_conditions('p', request.searched_scopes, request.project_id, null);
   texts text[];
 begin
   execute format($sql$
-    select array_agg(n.text) from (
-      select concat_ws(' ', p.title, array_to_string(p.tags, ' ')) as text
+    select array_agg(concat_ws(' ', n.title, array_to_string(n.tags, ' '), case when n.place <= %s then left(n.content, %s) end))
+    from (
+      select p.title, p.tags, p.envelope ->> 'content' as content,
+        row_number() over (order by p."timestamp" desc, p.packet_id desc) as place
       from public.packet_store p
       where %s
       order by p."timestamp" desc, p.packet_id desc
-      limit %s) n$sql$, conditions, max_memories)
+      limit %s) n$sql$, max_texts, max_characters, conditions, max_memories)
   into texts;
   texts := texts || array(
     select s.name from (
@@ -40,7 +44,80 @@ end
 $$;
 
 comment on function find.known_words(search.search_request) is
-  'Words of the titles and tags of the newest 1,000 memories that the caller may read, and of the entities that it may read, without repeats.';
+  'Words of the titles and tags of the newest 1,000 memories that the caller may read, of the beginnings of the newest 300, and '
+  'of '
+  'the entities that it may read, without repeats.';
+
+create function find.are_neighbours(one text, other text)
+returns boolean
+language sql immutable parallel safe
+-- The letters around each key of the keyboards that most people write on.
+return pg_catalog.strpos((array[
+  'qwsz', 'vghn', 'xdfv', 'erfcxs', 'wsdr', 'rtgvcd', 'tyhbvf', 'yujnbg', 'ujko', 'uikmnh', 'iolmj', 'opk', 'njk', 'bhjm', 'iklp',
+  'ol', 'wa', 'etdf', 'awedxz', 'ryfg', 'yihj', 'cfgb', 'qeas', 'zsdc', 'tughz', 'asxty'])
+  [pg_catalog.ascii(one) - 96], other) > 0;
+
+comment on function find.are_neighbours is 'True if two lower-case letters of English are beside each other on a keyboard.';
+
+create function find.is_one_slip(written text, meant text)
+returns boolean
+language plpgsql immutable parallel safe
+set search_path = ''
+as $$
+declare
+  longer constant integer := length(meant) - length(written);
+  before integer := 0;
+  after integer := 0;
+  shorter constant integer := least(length(written), length(meant));
+begin
+  if longer not between -1 and 1 or written = meant then
+    return false;
+  end if;
+  while before < shorter and substr(written, before + 1, 1) = substr(meant, before + 1, 1) loop
+    before := before + 1;
+  end loop;
+  while after < shorter - before
+    and substr(written, length(written) - after, 1) = substr(meant, length(meant) - after, 1) loop
+    after := after + 1;
+  end loop;
+  if longer <> 0 then
+    -- A letter too few or too many. Another first letter, or a last one that makes another form, is more often another word.
+    return before + after = shorter and before > 0
+      and (after > 0 or longer > 0 and length(written) > 4 or right(written, 2) ~ '(.)\1');
+  elsif before + after = shorter - 2 then
+    return substr(written, before + 1, 2) = reverse(substr(meant, before + 1, 2));
+  end if;
+  return before + after = shorter - 1 and before > 0 and (after > 0 or length(written) > 5)
+    and find.are_neighbours(substr(written, before + 1, 1), substr(meant, before + 1, 1));
+end
+$$;
+
+comment on function find.is_one_slip is
+  'True if a word is another one with two letters swapped, a letter missing or too many, or the letter of a neighbouring key.';
+
+create function find.correction_of(word text, known text[])
+returns text
+language sql stable parallel safe
+set search_path = ''
+begin atomic
+  select c.candidate
+  from (
+    select k.candidate, words.fold(k.candidate) as plain, words.fold(word) as written
+    from pg_catalog.unnest(known) as k (candidate)
+    where pg_catalog.abs(pg_catalog.length(k.candidate) - pg_catalog.length(word)) <= 4
+  ) c
+  cross join lateral (
+    select extensions.similarity(c.plain, c.written) as similarity,
+      find.is_one_slip(c.written, c.plain) as is_one_slip offset 0) m
+  -- A short word resembles many others.
+  where m.is_one_slip or m.similarity >= 0.4 and pg_catalog.length(word) >= 8
+  order by m.is_one_slip desc, m.similarity desc, c.candidate collate "C"
+  limit 1;
+end;
+
+comment on function find.correction_of is
+  'The known word that was probably meant: one that is_one_slip() away or, of a word of at least eight letters, the most '
+  'similar one (pg_trgm, at least 0.4). Null if there is none.';
 
 -- Only words that no memory of the search has are replaced, so that a rare word is never corrected to a frequent one.
 create function find.corrected(request search.search_request)
@@ -50,9 +127,8 @@ stable
 set search_path = ''
 as $$
 declare
-  least_similarity constant real := 0.4;
   max_words constant integer := 8;
-  known constant text[] := find.known_words(request);
+  known text[];
   filter ranking.word_filter;
   word text;
   lexemes text[];
@@ -69,14 +145,12 @@ begin
   loop
     lexemes := words.of_query_in(word, request.languages);
     -- Stop words, and words that some memory has, are not misspelled.
-    continue when lexemes = '{}' or word = any (known)
+    continue when lexemes = '{}'
       or ranking.find_by_words(lexemes, array_fill(1.0::double precision, array[cardinality(lexemes)]), filter, 1) <> '{}';
-    select c.candidate into better
-    from (select k.candidate, extensions.similarity(k.candidate, word) as similarity from unnest(known) as k (candidate)) c
-    where c.similarity >= least_similarity
-    order by c.similarity desc, c.candidate collate "C"
-    limit 1;
-    if found then
+    known := coalesce(known, find.known_words(request));
+    continue when word = any (known);
+    better := find.correction_of(word, known);
+    if better is not null then
       answer := regexp_replace(answer, '(?<![[:alnum:]])' || word || '(?![[:alnum:]])', better, 'gi');
     end if;
   end loop;
@@ -85,7 +159,7 @@ end
 $$;
 
 comment on function find.corrected(search.search_request) is
-  'The query with each word that no memory of the search has replaced by the most similar known word (pg_trgm, at least 0.4). Null if there is none.';
+  'The query with each word that no memory of the search has replaced by its correction_of(). Null if there is none.';
 
 create function find.matches_elsewhere(request search.search_request, max_matches integer)
 returns uuid[]
@@ -106,7 +180,7 @@ begin
   request.candidates := request.k;
   request := search.narrow_search(request);
   lexemes := search.query_words(request.query, request.languages);
-  tests := search.word_tests(lexemes);
+  tests := search.word_tests(lexemes, request.query, request.languages);
   scored := search.find_words(request, lexemes, null);
   return array(
     select p.packet_id from public.packet_store p
@@ -238,7 +312,8 @@ comment on function find.suggest(search.search_request, find.find_filter) is
   'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
 
 grant execute on function
-  find.known_words(search.search_request), find.corrected(search.search_request), find.matches_elsewhere(search.search_request, integer),
+  find.known_words(search.search_request), find.are_neighbours, find.is_one_slip, find.correction_of,
+  find.corrected(search.search_request), find.matches_elsewhere(search.search_request, integer),
   find.count_elsewhere(uuid[], find.find_filter), find.found_elsewhere(search.search_request, find.find_filter),
   find.suggest(search.search_request, find.find_filter)
 to l9_agent, l9_admin, l9_platform_admin;

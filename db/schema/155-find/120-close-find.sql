@@ -21,7 +21,8 @@ begin
       when request.mode = 'hybrid' then 'used'
       when request.requested_mode = 'hybrid' and request.query is not null then 'unavailable'
       else 'not asked for' end,
-    'entities', to_jsonb(request.entities), 'cut', trimmed.cut, 'notice', nullif(array_to_string(request.notices, ' '), ''));
+    'entities', to_jsonb(request.entities), 'cut', trimmed.cut,
+    'notice', nullif(array_to_string(request.notices || search.words_notice(request.lexemes, request.mode), ' '), ''));
   result.suggestions := suggestions;
   result.hits := search.log_hits(trimmed.fitted, search.audit_search(
     request, array(select h.packet_id from unnest(trimmed.fitted) as h), request.query,

@@ -155,7 +155,7 @@ set search_path = ''
 as $$
 begin
   perform identity.require_identity();
-  if source_packet is null and coalesce(world_model.check_insight(insight) ->> 'content', '') !~ '\S' then
+  if source_packet is null and identity.is_blank(coalesce(world_model.check_insight(insight) ->> 'content', '')) then
     perform identity.raise_error('L9VAL', 'insight.content: required unless source_packet is given', 'insight.content');
   end if;
   return world_model.write_world_update(

@@ -16,7 +16,7 @@ declare
   me identity.identity := identity.require_identity();
   hash constant bytea := packets.text_identity(content);
 begin
-  if content is null or content !~ '\S' or octet_length(content) > packets.max_content_bytes() then
+  if content is null or identity.is_blank(content) or octet_length(content) > packets.max_content_bytes() then
     return null; -- The insert raises the error that names the reason.
   end if;
   -- Check the scope before taking the lock: a caller that waited for it would learn that somebody writes in that scope.

@@ -23,7 +23,7 @@ create table public.task_reflections (
   creator text not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint task_id_short check (task_id ~ '\S' and octet_length(task_id) <= 200),
+  constraint task_id_short check (not identity.is_blank(task_id) and octet_length(task_id) <= 200),
   constraint task_outcome_known check (outcome = any (reflection.task_outcomes())),
   constraint task_metrics_objects check (jsonb_typeof(metrics_improved) = 'object' and jsonb_typeof(metrics_degraded) = 'object'),
   constraint task_time_not_negative check (execution_time_ms >= 0 and execution_time_ms < 'infinity')

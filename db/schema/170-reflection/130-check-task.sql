@@ -14,7 +14,7 @@ begin
       format('%s: at most %s, got %s', field, reflection.max_list_length(), cardinality(texts)), field);
   elsif exists (select from unnest(texts) as t (text) where octet_length(t.text) > reflection.max_text_bytes()) then
     perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
-  elsif exists (select from unnest(texts) as t (text) where coalesce(t.text, '') !~ '\S') then
+  elsif exists (select from unnest(texts) as t (text) where identity.is_blank(coalesce(t.text, ''))) then
     perform identity.raise_error('L9VAL', format('%s: no text may be blank', field), field);
   end if;
 end
@@ -39,7 +39,7 @@ begin
     perform identity.raise_error('L9LIM', format('%s: at most %s metrics', field, reflection.max_list_length()), field);
   elsif exists (
     select from jsonb_each(metrics) as m (name, value)
-    where m.name !~ '\S' or octet_length(m.name) > 200 or jsonb_typeof(m.value) not in ('number', 'string')) then
+    where identity.is_blank(m.name) or octet_length(m.name) > 200 or jsonb_typeof(m.value) not in ('number', 'string')) then
     perform identity.raise_error('L9VAL', format('%s: each metric is a name of at most 200 bytes and a number or a text', field), field);
   elsif exists (
     select from jsonb_each_text(metrics) as m (name, value) where octet_length(m.value) > reflection.max_text_bytes()) then
@@ -62,9 +62,9 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  if task_id is null or task_id !~ '\S' then
+  if task_id is null or identity.is_blank(task_id) then
     perform identity.raise_error('L9VAL', 'task_id: required', 'task_id');
-  elsif description is null or description !~ '\S' then
+  elsif description is null or identity.is_blank(description) then
     perform identity.raise_error('L9VAL', 'description: required', 'description');
   elsif not (execution_time_ms >= 0 and execution_time_ms < 'infinity') then
     perform identity.raise_error('L9VAL', 'execution_time_ms: must be a finite number of 0 or more', 'execution_time_ms');
@@ -94,7 +94,7 @@ as $$
 declare
   me identity.identity := identity.require_identity();
 begin
-  if task_id !~ '\S' then
+  if identity.is_blank(task_id) then
     perform identity.raise_error('L9VAL', 'task_id: must not be blank', 'task_id');
   end if;
   perform packets.check_scope(scope, project_id);

@@ -25,7 +25,8 @@ create table public.memory_summaries (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   constraint summary_scope_type_known check (scope_type = any (summaries.scope_types())),
-  constraint summary_scope_value_short check (scope_value ~ '\S' and octet_length(scope_value) <= summaries.max_subject_bytes()),
+  constraint summary_scope_value_short check (
+    not identity.is_blank(scope_value) and octet_length(scope_value) <= summaries.max_subject_bytes()),
   constraint summary_rests_on_something check (packet_count between 1 and summaries.max_sources()),
   constraint summary_confidence_from_0_to_1 check (confidence between 0 and 1),
   constraint summary_coverage_in_order check (coverage_start <= coverage_end)

@@ -42,7 +42,7 @@ begin atomic
     ('thread', (memory).thread_id), ('agent', (memory).metadata ->> 'creator'), ('project', (memory).project_id),
     ('task', (memory).correlation_id),
     ('time_period', to_char((memory)."timestamp" at time zone 'UTC', 'IYYY-"W"IW'))) as s (scope_type, scope_value)
-  where s.scope_value ~ '\S' and octet_length(s.scope_value) <= summaries.max_subject_bytes()
+  where not identity.is_blank(s.scope_value) and octet_length(s.scope_value) <= summaries.max_subject_bytes()
   union all
   select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;

@@ -46,7 +46,7 @@ set search_path = ''
 return array(
   select pg_catalog.left(pg_catalog.btrim(i.value), 200)
   from jsonb_array_elements_text(case pg_catalog.jsonb_typeof(list) when 'array' then list else '[]' end) with ordinality as i (value, place)
-  where i.value ~ '\S' and i.place <= 20
+  where not identity.is_blank(i.value) and i.place <= 20
   order by i.place);
 
 comment on function extraction.summary_texts(jsonb) is

@@ -46,4 +46,4 @@ comment on function kinds.field_texts(jsonb) is 'The list that a field holds, as
 grant execute on function
   kinds.field_number(jsonb), kinds.field_boolean(jsonb), kinds.field_date(jsonb), kinds.field_uuid(jsonb), kinds.field_texts(jsonb)
 to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function kinds.field_time(jsonb) to l9_platform_admin;
+grant execute on function kinds.field_time to l9_platform_admin;

@@ -21,7 +21,7 @@ parallel safe
 set search_path = ''
 as $$
 begin
-  if reason is null or reason !~ '\S' then
+  if reason is null or identity.is_blank(reason) then
     perform identity.raise_error('L9VAL', 'reason: required, the reason for the erasure; the tombstone keeps it', 'reason');
   end if;
   perform identity.check_bytes(reason, forgetting.max_reason_bytes(), 'reason');

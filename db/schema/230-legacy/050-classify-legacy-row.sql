@@ -84,7 +84,7 @@ as $$
     from sized s
     cross join lateral (
       select case
-        when s.content is null or s.content !~ '\S' then 'blank'
+        when s.content is null or identity.is_blank(s.content) then 'blank'
         when octet_length(s.content) > packets.max_content_bytes() then 'long'
         when s.legacy_bytes > packets.max_envelope_bytes() then 'large'
         when s.hash <> encode(s.source_hash, 'hex') then 'garbled'

@@ -24,4 +24,20 @@ describe('content_hash', () => {
     expect(rows.filter(({ is_so }) => !is_so)).toStrictEqual([]);
     expect(new Set(rows.slice(0, 7).map(({ hash }) => hash.toString('hex'))).size).toBe(1);
   });
+
+  it.each([
+    'Jürgen isst Crème brûlée',
+    'Việt Nam',
+    'Ἀθῆναι',
+    'йога',
+    '서울',
+    'がぎぐ',
+  ])('is the same for %s with accents within letters and beside them', async (text) => {
+    const [{ hashes }] = await db.asSuperuser(
+      'select count(distinct packets.content_hash(t))::integer as hashes from unnest($1::text[]) as t',
+      [[text.normalize('NFC'), text.normalize('NFD')]],
+    );
+    expect(text.normalize('NFC')).not.toBe(text.normalize('NFD'));
+    expect(hashes).toBe(1);
+  });
 });

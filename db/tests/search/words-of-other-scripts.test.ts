@@ -71,17 +71,17 @@ describe('a search by words', () => {
 
   it('finds inflected words in the language that the search names', async () => {
     const find = async (language: string) =>
-      (await searchMemory(db, 'C', { query: 'Marktplätze', mode: 'lexical', language })).hits;
+      (await searchMemory(db, 'C', { query: 'alter', mode: 'lexical', language })).hits;
     expect(await find('english')).toStrictEqual([]);
     const hits = await find('german');
     expect(hits.map(({ packet_id }) => packet_id)).toStrictEqual([ids.de]);
-    expect(hits[0]!.snippet).toBe('Die alten Häuser stehen am **Marktplatz**.');
+    expect(hits[0]!.snippet).toBe('Die **alten** Häuser stehen am Marktplatz.');
   });
 
   it('finds words in every language of the tenant', async () => {
     await db.sql('L', "select public.set_search_settings(languages => '{english,german}')");
     for (const [query, name] of [
-      ['Marktplätze', 'de'],
+      ['alter', 'de'],
       ['dog', 'prose'],
     ] as const) {
       const { hits } = await searchMemory(db, 'C', { query, mode: 'lexical' });

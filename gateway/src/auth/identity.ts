@@ -46,6 +46,8 @@ export function toSettings(identity: Identity, toolName: string): Settings {
   return {
     role: identity.role,
     statement_timeout: STATEMENT_TIMEOUT,
+    // A day, or a time without a zone, is in UTC, wherever the server stands.
+    timezone: 'UTC',
     'jwt.claims.tenant_id': identity.tenantId,
     'jwt.claims.org_id': identity.orgId ?? '',
     'jwt.claims.user_id': identity.userId ?? '',

@@ -10,6 +10,9 @@ export interface Chunk {
   end: number;
 }
 
+/** Null: the model knows no piece of the text, so that its vector would be that of any other such text. */
+export type TextVector = number[] | null;
+
 /** Who waits for a vector: a search, a save (which gives up after a second), or nobody. */
 export type Urgency = 'query' | 'save' | 'backlog';
 
@@ -23,6 +26,8 @@ export interface Embedder {
    * EmbedderUnavailable if the provider cannot answer, with EmbeddingRejected if it refuses the input.
    */
   embed(texts: readonly string[]): Promise<number[][]>;
+  /** Whether the model knows any piece of a text, as it does not of emoji. Without it, it knows every text. */
+  knows?(text: string): Promise<boolean>;
   /** Overlapping chunks of a text that is too long to embed whole; [] if it fits. */
   chunk(text: string): Promise<Chunk[]>;
   /** Rejects if it can't embed. Without it, a text is embedded to find out. */
@@ -40,6 +45,15 @@ export class EmbedderUnavailable extends Error {
 /** The provider refused the input, so a retry would fail. Messages contain no key and no text. */
 export class EmbeddingRejected extends Error {
   override readonly name = 'EmbeddingRejected';
+}
+
+// So many characters are read by every model. One letter or digit of ASCII is a piece that every model knows.
+const READ_BY_EVERY_MODEL = 64;
+const KNOWN_TO_EVERY_MODEL = /[A-Za-z0-9]/;
+
+/** Whether the vector of a text by this model says anything about it. */
+export async function isKnown(embedder: Pick<Embedder, 'knows'>, text: string): Promise<boolean> {
+  return KNOWN_TO_EVERY_MODEL.test(text.slice(0, READ_BY_EVERY_MODEL)) || ((await embedder.knows?.(text)) ?? true);
 }
 
 /** The vector as a parameter of SQL, padded with zeros to the width of the column. */

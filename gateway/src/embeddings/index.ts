@@ -6,8 +6,8 @@ import { localProvider } from './providers/local.ts';
 import { openaiProvider } from './providers/openai.ts';
 
 export { type EmbeddingConfig, LOCAL_DIMENSIONS, LOCAL_MODEL } from '../config.ts';
-export type { Chunk, Embedder } from './embedder.ts';
-export { EmbedderUnavailable, EmbeddingRejected, STORED_DIMENSIONS, toVectorLiteral } from './embedder.ts';
+export type { Chunk, Embedder, TextVector } from './embedder.ts';
+export { EmbedderUnavailable, EmbeddingRejected, isKnown, STORED_DIMENSIONS, toVectorLiteral } from './embedder.ts';
 
 /** In order of precedence: the first that can serve a model does. */
 const providers: readonly EmbeddingProvider[] = [localProvider, openaiProvider];

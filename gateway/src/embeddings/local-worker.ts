@@ -37,6 +37,8 @@ let working = false;
 
 process.on('message', (request: WorkerRequest) => {
   if (request.kind === 'embed') embedRequests.push(request);
+  else if (request.kind === 'knows')
+    answer({ kind: 'known', id: request.id, isKnown: tokens.knows(tokens.encode(request.text, MAX_TOKENS)) });
   else chunkings.push({ id: request.id, steps: stepsOf(request) });
   if (!working) void work();
 });

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
 import { cachedEmbedder, cachedQueryEmbedder } from './cache.ts';
-import type { Embedder, EmbeddingConfig } from './embedder.ts';
+import { type Embedder, type EmbeddingConfig, isKnown, type TextVector } from './embedder.ts';
 import { configFor, createEmbedder, providerOf } from './index.ts';
 import { DEFAULT_CAPACITY, type ScheduledEmbedder, scheduled } from './scheduler.ts';
 
@@ -17,7 +17,7 @@ export interface Models {
   serving(): ScheduledEmbedder | null;
   servingModel(): string;
   /** The vector of a query by the serving model. The queries of several clients take turns. */
-  embedQuery(text: string, client?: string): Promise<{ vector: number[]; model: string } | null>;
+  embedQuery(text: string, client?: string): Promise<{ vector: TextVector; model: string } | null>;
   /** The embedders of the models in use, the serving one first. Models without a configured provider are left out. */
   inUse(): Embedder[];
   /** True if the provider of the serving model answers. */
@@ -105,7 +105,8 @@ export async function openModels(
     async embedQuery(text, client) {
       const model = servingModel();
       const entry = embedders.get(model);
-      return entry ? { vector: await entry.embedQuery(text, client), model } : null;
+      if (!entry) return null;
+      return { vector: (await isKnown(entry.embedder, text)) ? await entry.embedQuery(text, client) : null, model };
     },
     inUse: () => models.flatMap(({ model }) => embedders.get(model)?.embedder ?? []),
     isReady: async () => {

@@ -131,6 +131,7 @@ export function scheduled(embedder: Embedder, capacity: Capacity, clock: Clock =
   return {
     model: embedder.model,
     dimensions: embedder.dimensions,
+    ...(embedder.knows && { knows: embedder.knows }),
     chunk: embedder.chunk,
     close: embedder.close,
 

@@ -14,11 +14,13 @@ export interface WorkerOptions {
 
 export type WorkerRequest =
   | { kind: 'embed'; id: number; texts: readonly string[] }
+  | { kind: 'knows'; id: number; text: string }
   | { kind: 'chunk'; id: number; text: string; limits: ChunkLimits };
 
 export type WorkerAnswer =
   | { kind: 'ready' }
   | { kind: 'vectors'; id: number; vectors: number[][] }
+  | { kind: 'known'; id: number; isKnown: boolean }
   | { kind: 'chunks'; id: number; chunks: Chunk[] }
   | { kind: 'failed'; id: number; reason: string }
   /** The process ends because of this. */
@@ -30,6 +32,7 @@ export interface TextWorker {
   /** Starts a process if none runs, and waits until it has loaded. */
   ready(): Promise<void>;
   embed(texts: readonly string[]): Promise<number[][]>;
+  knows(text: string): Promise<boolean>;
   chunk(text: string, limits: ChunkLimits): Promise<Chunk[]>;
   /** Whether the process was ended because nothing was asked of it for a while. The next call starts another. */
   isResting(): boolean;
@@ -172,6 +175,11 @@ export function createTextWorker(options: WorkerOptions, logger: Logger, idleMs 
       if (texts.length === 0) return [];
       const answer = await ask((id) => ({ kind: 'embed', id, texts }));
       return answer.kind === 'vectors' ? answer.vectors : [];
+    },
+
+    async knows(text) {
+      const answer = await ask((id) => ({ kind: 'knows', id, text }));
+      return answer.kind === 'known' && answer.isKnown;
     },
 
     async chunk(text, limits) {

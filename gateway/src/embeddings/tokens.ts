@@ -5,6 +5,8 @@ import { Tokenizer } from '@huggingface/tokenizers';
 export interface Tokens {
   /** The ids of the first tokens of a text, at most `max` including `[CLS]` and `[SEP]`. */
   encode(text: string, max: number): number[];
+  /** Whether the model knows anything of a text but signs between what it does not know, such as emoji or Thai. */
+  knows(ids: readonly number[]): boolean;
   /** The number of tokens of a word, or slightly more. */
   count(word: string): number;
 }
@@ -30,7 +32,10 @@ export async function loadTokens(modelDir: string): Promise<Tokens> {
   const [cls, sep, unknown] = [special('[CLS]'), special('[SEP]'), special('[UNK]')];
   const idsOf = (word: string): number[] => tokenizer.encode(word, { add_special_tokens: false }).ids;
   const counts = new Map<string, number>();
-  const countAscii = asciiCounter(tokenizer.get_vocab().keys());
+  const vocabularyIds = tokenizer.get_vocab();
+  const countAscii = asciiCounter(vocabularyIds.keys());
+  const signs = new Set([cls, sep, unknown]);
+  for (const [token, id] of vocabularyIds) if (!/[\p{L}\p{N}]/u.test(token)) signs.add(id);
 
   function countAny(word: string): number {
     const ids = idsOf(word);
@@ -47,6 +52,8 @@ export async function loadTokens(modelDir: string): Promise<Tokens> {
       }
       return [...ids.slice(0, max - 1), sep];
     },
+
+    knows: (ids) => !ids.includes(unknown) || ids.some((id) => !signs.has(id)),
 
     count(word) {
       const cached = counts.get(word);

@@ -1,4 +1,10 @@
-// Decodes bytes to text, and tells those that are not in the encoding.
+// Texts: whether they say anything, and how bytes become one.
+
+// As identity.is_blank() in the database has it: white space, those without a shape, and fillers.
+const SEEN = /[^\s\x85\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/u;
+
+/** Whether there is nothing in a text that can be seen. */
+export const isBlank = (text: string | null | undefined): boolean => !text || !SEEN.test(text);
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 

@@ -7,21 +7,21 @@ const NUMBER = /^[+-]?\d+(?:\.\d+)?$/;
 export interface GivenTime {
   /** ISO 8601 in UTC, with three digits of a second, or six where more were given. */
   time: string;
-  /** False: the text names an hour and no zone, and was read as UTC. A date is the beginning of its day in UTC. */
+  /** False: the text names an hour and no zone, and was read as UTC. A day has one. */
   hasZone: boolean;
 }
 
 /**
  * Numbers, also as texts, are seconds since 1970, or milli-, micro- or nanoseconds if they are too large for that. Texts are ISO 8601
- * or as PostgreSQL writes them. Null: it is no time.
+ * or as PostgreSQL writes them. A day is its beginning in UTC or, with endsDay, its end. Null: it is no time.
  */
-export function readTime(value: unknown): GivenTime | null {
+export function readTime(value: unknown, { endsDay = false } = {}): GivenTime | null {
   if (typeof value === 'bigint') return fromEpoch(Number(value));
   if (typeof value === 'number') return fromEpoch(value);
   if (value instanceof Date) return fromEpoch(value.getTime(), 1);
   if (typeof value !== 'string') return null;
   const text = value.trim();
-  return NUMBER.test(text) ? fromEpoch(Number(text)) : fromText(text);
+  return NUMBER.test(text) ? fromEpoch(Number(text)) : fromText(text, endsDay);
 }
 
 function fromEpoch(number: number, size = sizeOf(Math.abs(number))): GivenTime | null {
@@ -34,7 +34,10 @@ function fromEpoch(number: number, size = sizeOf(Math.abs(number))): GivenTime |
 
 const sizeOf = (number: number) => (number < 1e11 ? 1e3 : number < 1e14 ? 1 : number < 1e17 ? 1e-3 : 1e-6);
 
-function fromText(text: string): GivenTime | null {
+const DAY_MS = 86_400_000;
+const LAST_DAY = '9999-12-31';
+
+function fromText(text: string, endsDay: boolean): GivenTime | null {
   const [, day, minute = '00:00', second = '00', fraction = '', zone] = TEXT.exec(text) ?? [];
   if (day === undefined || day.startsWith('0000')) return null;
   const isDate = text.length === day.length;
@@ -42,7 +45,10 @@ function fromText(text: string): GivenTime | null {
   if (!isTime(day, minute, second)) return null;
   const offset =
     !zone || /^[A-Z]+$/i.test(zone) ? 'Z' : `${zone.slice(0, 3)}:${zone.slice(3).replace(':', '') || '00'}`;
-  const date = new Date(`${day}T${minute}:${second}${offset}`);
+  const start = Date.parse(`${day}T${minute}:${second}${offset}`);
+  // There is no time after the last day, which stands for all that is to come.
+  if (isDate && endsDay && day === LAST_DAY) return { time: `${LAST_DAY}T23:59:59.999999Z`, hasZone: true };
+  const date = new Date(isDate && endsDay ? start + DAY_MS : start);
   if (Number.isNaN(date.getTime())) return null;
   const digits = fraction.slice(0, 6).replace(/0+$/, '');
   const whole = date.toISOString();

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { WorkerPool } from '../database/index.ts';
-import { type Chunk, type Embedder, toVectorLiteral } from '../embeddings/index.ts';
+import { type Chunk, type Embedder, isKnown, type TextVector, toVectorLiteral } from '../embeddings/index.ts';
 
 const CHUNKS_PER_TURN = 16;
 // A text of this length has a handful of chunks.
@@ -40,17 +40,17 @@ const isLongOne = ({ content, reasoning }: Pending) => Math.max(content.length, 
 
 interface Embedded {
   /** The vector of the whole text first, then one for each chunk. */
-  vectors: number[][];
+  vectors: TextVector[];
   chunks: Chunk[];
 }
 
 interface Vectors extends Embedded {
-  context: number[] | null;
+  context: TextVector;
   reasoning: Embedded | null;
 }
 
 const countOf = ({ vectors, context, reasoning }: Vectors) =>
-  vectors.length + (context ? 1 : 0) + (reasoning?.vectors.length ?? 0);
+  [...vectors, context, ...(reasoning?.vectors ?? [])].filter((vector) => vector !== null).length;
 
 /** Embeds a memory as a whole and, where these are few, its chunks. True if it is finished. */
 export async function embedWhole(work: Work, memory: Pending, { context_id, context }: Context): Promise<boolean> {
@@ -77,7 +77,7 @@ async function vectorsOf(
     ...(context === null ? [] : [context]),
     ...(reasoning === null ? [] : [reasoning, ...reasoningChunks.map(({ text }) => text)]),
   ];
-  const vectors: number[][] = [];
+  const vectors: TextVector[] = [];
   for (let start = 0; start < texts.length; start += CHUNKS_PER_TURN) {
     vectors.push(...(await embedTexts(work, texts.slice(start, start + CHUNKS_PER_TURN))));
   }
@@ -85,13 +85,17 @@ async function vectorsOf(
   return {
     vectors: ofContent,
     chunks,
-    context: context === null ? null : vectors.shift()!,
+    context: context === null ? null : (vectors.shift() ?? null),
     reasoning: reasoning === null ? null : { vectors, chunks: reasoningChunks },
   };
 }
 
-const embedTexts = async ({ embedder, signal }: Work, texts: string[]) =>
-  texts.length > 0 ? untilAborted(embedder.embed(texts), signal) : [];
+async function embedTexts({ embedder, signal }: Work, texts: string[]): Promise<TextVector[]> {
+  const known: string[] = [];
+  for (const text of texts) if (await untilAborted(isKnown(embedder, text), signal)) known.push(text);
+  const vectors = known.length > 0 ? await untilAborted(embedder.embed(known), signal) : [];
+  return texts.map((text) => vectors[known.indexOf(text)] ?? null);
+}
 
 /** Embeds the next chunks of a long memory. True once all of them are. */
 export async function embedChunks(work: Work, memory: Pending): Promise<boolean> {
@@ -116,7 +120,7 @@ export async function embedChunks(work: Work, memory: Pending): Promise<boolean>
     ],
   );
   if (!rows[0]?.stored) return false;
-  onEmbedded?.(isLast ? 1 : 0, vectors.length, memory.tenant_id);
+  onEmbedded?.(isLast ? 1 : 0, vectors.filter((vector) => vector !== null).length, memory.tenant_id);
   return isLast;
 }
 
@@ -154,7 +158,7 @@ function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
 }
 
 const parametersOf = ({ vectors, chunks }: Embedded) => [
-  vectors.map(toVectorLiteral),
+  vectors.map((vector) => vector && toVectorLiteral(vector)),
   chunks.map(({ text }) => text),
   chunks.map(({ start }) => start),
   chunks.map(({ end }) => end),
@@ -173,7 +177,7 @@ async function store(
     memory.content_hash,
     model,
     ...parametersOf(embedded),
-    contextId,
+    context && contextId,
     context && toVectorLiteral(context),
     chunksFollow,
     ...(reasoning ? [memory.reasoning, ...parametersOf(reasoning)] : []),

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { clientOf, type Identity, toSettings } from '../auth/identity.ts';
 import { type Database, inOneTrip } from '../database/index.ts';
-import { EmbeddingRejected } from '../embeddings/index.ts';
+import { EmbeddingRejected, isKnown } from '../embeddings/index.ts';
 import type { Models } from '../embeddings/models.ts';
 import { SAVE_TIMEOUT_MS } from '../embeddings/scheduler.ts';
 import { KnownError, sqlstateOf } from '../errors.ts';
@@ -58,10 +58,13 @@ export function embeddingPolicy(models: Models, database: Database, logger: Logg
     },
     async content(text) {
       const embedder = models.serving();
-      const vectors = embedder?.embed([text], 'save', clientOf(identity)).catch(() => null);
+      if (!embedder) return null;
+      const vectors = isKnown(embedder, text)
+        .then((known) => (known ? embedder.embed([text], 'save', clientOf(identity)) : null))
+        .catch(() => null);
       // A healthy provider needs less. If it takes longer, similar memories are compared by their words.
       const inTime = await Promise.race([vectors, sleep(SAVE_TIMEOUT_MS, null, { ref: false })]);
-      return embedder && inTime ? { vector: inTime[0]!, model: embedder.model } : null;
+      return inTime ? { vector: inTime[0]!, model: embedder.model } : null;
     },
   });
 }

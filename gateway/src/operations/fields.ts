@@ -5,10 +5,10 @@ import { toVectorLiteral } from '../embeddings/index.ts';
 import { graphqlTypes, timeText } from './graphql-types.ts';
 import type { EmbeddedText } from './operation.ts';
 import { superseded, textCreator } from './standing.ts';
+import { time, until } from './times.ts';
 
 export const object = z.record(z.string(), z.unknown());
 export const uuid = z.guid('must be a uuid');
-export const time = z.iso.datetime({ offset: true, message: 'must be a time as in 2026-12-31T23:59:59Z' });
 export const fraction = z.number().min(0, 'from 0 to 1').max(1, 'from 0 to 1');
 /** The largest integer of PostgreSQL. */
 export const MAX_INTEGER = 2_147_483_647;
@@ -162,9 +162,8 @@ export const searched = z
 
 /** The parameters of a SQL function that takes a vector and its model. */
 export const vectorParameters = (parameter: string, embedded: EmbeddedText | null) =>
-  embedded ? { [parameter]: toVectorLiteral(embedded.vector), model: embedded.model } : {};
+  embedded ? { [parameter]: embedded.vector && toVectorLiteral(embedded.vector), model: embedded.model } : {};
 
-export const isBlank = (text: string | null | undefined) => !text || !/\S/.test(text);
 export const oneLine = (text: string) => text.replace(/\s+/g, ' ');
 export const counted = (count: number, one: string, several = `${one}s`) =>
   count === 1 ? `1 ${one}` : `${count} ${several}`;
@@ -181,4 +180,4 @@ export const redacted = z
 export const redactedNote = (count: number | null) =>
   count ? ` ${count === 1 ? 'A secret was' : `${count} secrets were`} replaced by [redacted: …].` : '';
 
-export { timeText };
+export { time, timeText, until };

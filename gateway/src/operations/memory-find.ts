@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { isBlank } from '../input/text.ts';
 import {
   counted,
   hits,
-  isBlank,
   maxTokens,
   object,
   oneLine,
@@ -11,6 +11,7 @@ import {
   scopes,
   time,
   timeText,
+  until,
   vectorParameters,
   where,
 } from './fields.ts';
@@ -121,7 +122,7 @@ export const memoryFind = defineOperation({
     where: where.nullish(),
     include_archived: z.boolean().nullish(),
     since: time.nullish().describe('Happened at or after this time.'),
-    until: time.nullish().describe('Happened before this time.'),
+    until: until.nullish().describe('Happened before this time.'),
     max_tokens: maxTokens.nullish().describe('Trim results to about this many tokens.'),
     explain: z.boolean().default(false),
   }),
@@ -138,7 +139,7 @@ export const memoryFind = defineOperation({
   },
   isUnfinished: needsVector,
   isStale: (prepared, result) =>
-    !!prepared?.embedded && 'output' in result && result.output.searched.vectors === 'unavailable',
+    !!prepared?.embedded?.vector && 'output' in result && result.output.searched.vectors === 'unavailable',
   run: async (client, input, prepared) => {
     const { hits, ...others } = await call<Found>(
       client,

@@ -3,12 +3,14 @@ import type pg from 'pg';
 import type { z } from 'zod';
 import type { Archive } from '../archive/archive.ts';
 import type { Query } from '../archive/stores/index.ts';
+import type { TextVector } from '../embeddings/index.ts';
 import { KnownError } from '../errors.ts';
 import { isObject } from './read-input.ts';
 import type { Reader } from './standing.ts';
 
 export interface EmbeddedText {
-  vector: number[];
+  /** Null: the model knows no piece of the text. */
+  vector: TextVector;
   model: string;
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { counted, oneLine, onlyProject, time } from './fields.ts';
+import { counted, oneLine, onlyProject, time, until } from './fields.ts';
 import { graphqlTypes, memoryRelation, timeText, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
 import { type AsStored, label, standing, withStanding } from './standing.ts';
@@ -39,7 +39,7 @@ export const querySessions = defineOperation({
     query: z.string().nullish(),
     tags: z.array(z.string()).nullish().describe('Any of these.'),
     since: time.nullish().describe('Sessions that ended (or else began, or else were archived) then or later.'),
-    until: time.nullish().describe('Sessions before that time.'),
+    until: until.nullish().describe('Sessions before that time.'),
     limit: z.int().min(1).max(100).default(20),
     project_id: onlyProject.nullish(),
     session_id: z.string().nullish().describe('Only this session.'),

@@ -2,6 +2,8 @@
 // null, an empty list or an empty text, and some encode lists, objects and numbers twice.
 import { z } from 'zod';
 import { INEXACT_NUMBER, markInexactNumbers } from '../exact-json.ts';
+import { isBlank } from '../input/text.ts';
+import { readTimeField } from './times.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -12,7 +14,7 @@ export const isObject = (value: unknown): value is Fields =>
 export const isLeftOut = (value: unknown): boolean =>
   value === null ||
   value === undefined ||
-  (typeof value === 'string' && !/\S/.test(value)) ||
+  (typeof value === 'string' && isBlank(value)) ||
   (Array.isArray(value) && value.length === 0);
 
 /** The schema within what makes it optional or gives it a default. */
@@ -44,7 +46,7 @@ export const isOptionalField = (schema: z.ZodType): boolean => unwrapped(schema)
 /** The value without the fields that `leavesOut`, and with what was encoded twice as what it is. */
 export function readInput(schema: z.ZodType, given: unknown, leavesOut = isLeftOut): unknown {
   const { schema: inner } = unwrapped(schema);
-  const value = typeof given === 'string' ? decoded(inner, given) : given;
+  const value = typeof given === 'string' ? decoded(inner, readTimeField(inner, given)) : given;
   if (inner instanceof z.ZodObject && isObject(value)) {
     return Object.fromEntries(
       Object.entries(value).flatMap(([name, part]) => {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { isBlank } from '../input/text.ts';
 import {
   counted,
   hits,
-  isBlank,
   maxTokens,
   minRelevance,
   oneLine,

@@ -121,7 +121,7 @@ export const saveMemory = defineOperation({
     run: async (client, output, embedded) => {
       const { rows } = await client.query(
         'select standing.similar_json(duplicates.similar_to_memory($1, $2, $3)) as similar',
-        [output.memory.packet_id, embedded && toVectorLiteral(embedded.vector), embedded?.model],
+        [output.memory.packet_id, embedded?.vector && toVectorLiteral(embedded.vector), embedded?.model],
       );
       return { ...output, similar: rows[0].similar };
     },

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { SQLSTATE, sqlstateOf } from '../errors.ts';
+import { isBlank } from '../input/text.ts';
 import {
   counted,
   estimatedImportance,
   hits,
-  isBlank,
   learnedImportance,
   maxTokens,
   minRelevance,
@@ -18,6 +18,7 @@ import {
   tagsMatch,
   time,
   timeText,
+  until,
   uuid,
   vectorParameters,
   where,
@@ -110,7 +111,7 @@ export const searchMemory = defineOperation({
     tags: onlyTags.nullish(),
     tags_match: tagsMatch,
     since: time.nullish().describe('Happened at or after this time.'),
-    until: time.nullish().describe('Happened before this time.'),
+    until: until.nullish().describe('Happened before this time.'),
     thread_id: z.string().nullish().describe('Only this thread.'),
     creator: z.string().nullish().describe('Only memories of this creator, such as Cursor-IDE.'),
     speaker: z.string().nullish().describe('Only what this person said, in any case of letters.'),
@@ -137,7 +138,8 @@ export const searchMemory = defineOperation({
   prepare: async ({ mode, query, project_id }, embedding) =>
     mode === 'lexical' || mode === 'graph' || isBlank(query) ? null : embedding.query(query!, project_id),
   isStale: (embedded, result) => {
-    if (embedded === null) return false;
+    // Without a vector none was compared, whatever model serves.
+    if (!embedded?.vector) return false;
     if ('output' in result) return result.output.searched.vectors === 'unavailable';
     const { column } = result.error as { column?: string };
     return sqlstateOf(result.error) === SQLSTATE.invalidInput && column === 'mode';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { counted, fraction, maxTokens, oneLine, time, timeText, uuid, whole } from './fields.ts';
+import { counted, fraction, maxTokens, oneLine, timeText, until, uuid, whole } from './fields.ts';
 import { graphqlTypes, uuidText } from './graphql-types.ts';
 import { call, defineOperation } from './operation.ts';
 import { label, writer } from './standing.ts';
@@ -89,7 +89,7 @@ export const summarize = defineOperation({
     key_entities: texts.nullish().describe('Names of what it is about.'),
     key_decisions: texts.nullish().describe('What was decided.'),
     confidence: fraction.nullish().describe('How sure you are of it, 0 to 1. Default: 0.8.'),
-    valid_until: time.nullish().describe('When it is due again even if nothing was added.'),
+    valid_until: until.nullish().describe('When it is due again even if nothing was added.'),
     project_id: z.string().nullish().describe('Without summary_text: only this project; * for all.'),
     k: whole(1, 20).nullish().describe('Maximum number of due summaries. Default: 1.'),
     max_tokens: maxTokens.nullish().describe('Trim the sources to about this many tokens. Default: 8000.'),

@@ -52,6 +52,13 @@ describe('the local model', () => {
     expect(await embedOne(longText)).not.toStrictEqual(await embedOne(longText.slice(0, 200)));
   });
 
+  it('knows a text if it knows any letter of it', async () => {
+    const known = ['hello', 'ok 🚀', '中国', '서울', 'Привет', 'été', '...', '12', '🚀 é'];
+    for (const text of known) expect(await embedder.knows!(text), text).toBe(true);
+    const unknown = ['🚀', '✅ ✅', '🎉!', 'กรุงเทพมหานครเป็นเมืองหลวง', '👨‍👩‍👧 – 🇩🇪', 'ᚠᚢᚦ', '\u2800\u2801'];
+    for (const text of unknown) expect(await embedder.knows!(text), text).toBe(false);
+  });
+
   it('returns a vector for nearly empty and for unusual text', async () => {
     const strange = ['', ' ', '\n', '.', '🎉', '\u0000', '\ud800', '[SEP] [CLS]', 'é'.repeat(9000)];
     const vectors = await embedder.embed(strange);

@@ -44,6 +44,7 @@ export function localEmbedder(logger: Logger, { modelDir = MODEL_DIR, idleMs = 0
     model: LOCAL_MODEL,
     dimensions: LOCAL_DIMENSIONS,
     embed: worker.embed,
+    knows: worker.knows,
     async chunk(text) {
       return text.length * MAX_TOKENS_PER_CHARACTER <= LIMITS.maxTokens ? [] : worker.chunk(text, LIMITS);
     },

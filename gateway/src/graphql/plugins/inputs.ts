@@ -45,7 +45,8 @@ function withoutBlanksIn(schema: z.ZodType, value: ValueNode): ValueNode {
   return { ...value, fields: withoutBlanks(value.fields, (name) => schemaOfField(schema, name)) };
 }
 
-const HAS_BLANK = /:\s*"\s*"(?!")/;
+// A text of at most a few characters, which visit() then looks at.
+const HAS_BLANK = /:\s*"[^"\x21-\x7e]*"(?!")/;
 
 /** The document without the blank texts in it that stand for what is left out. */
 function readDocument(query: string): string {
