@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:6df85717693c3fd5a0a9013e1ac48a55bb5f0055
+--! Hash: sha1:30001d07145e7db1ff8f402c50fe917b9312fb2f
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -13757,7 +13757,7 @@ begin
       heading := candidate.previous;
     end if;
     if level is not null then
-      heading := nullif(left(btrim(heading, E' \t\r'), 500), '');
+      heading := nullif(btrim(left(btrim(heading, E' \t\r'), 500), E' \t\r'), '');
       return next;
     end if;
   end loop;
@@ -13778,7 +13778,7 @@ parallel safe
 set search_path = ''
 return coalesce(
   (select m.heading from documents.find_marks(body_md) m where m.heading is not null order by m.line limit 1),
-  nullif(left(btrim(substring(source_url from '([^/]*)/*$')), 500), ''));
+  nullif(btrim(left(btrim(substring(source_url from '([^/]*)/*$')), 500)), ''));
 
 comment on function documents.title_of(text, text) is
   'The title of a document whose writer names none: its first heading, or else the end of the path where it comes from. Null: it '
