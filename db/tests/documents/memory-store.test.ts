@@ -163,7 +163,6 @@ describe('memory_store of documents', () => {
           ' \n\n\n',
           '---\n',
         ),
-        fc.integer({ min: 3000, max: 8000 }).map((length) => `${'größer 漢字 '.repeat(length / 9)}\n`),
       );
       const front = fc.constantFrom('', '---\ntitle: x\n# no heading\n---\n');
       let n = 0;
