@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:30001d07145e7db1ff8f402c50fe917b9312fb2f
+--! Hash: sha1:18119954154fd2200d8d89a6fd537e33e4802291
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -14236,8 +14236,8 @@ set search_path = ''
 return pg_catalog.current_setting('l9.is_continued', true) = 'true';
 
 comment on function documents.is_continued() is
-  'True if this call goes on with a text that an earlier one has checked as a whole. Who says so falsely may find a part of an own '
-  'document stored before a secret is refused, which the triggers do in any case.';
+  'True if this call goes on with a text that an earlier one has checked as a whole. Who says so falsely may find a part of an '
+  'own document stored before a secret is refused, which the triggers do in any case.';
 
 create function documents.write_sections(
   document public.packet_store, wanted documents.wanted_section[], present documents.present_section[])
@@ -14393,7 +14393,8 @@ comment on function documents.store_body(public.packet_store, text) is
   'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
 
 grant execute on function
-  documents.raise_not_writer(uuid), documents.has_body, documents.writes_left(), documents.is_continued(), documents.store_body(public.packet_store, text),
+  documents.raise_not_writer(uuid), documents.has_body, documents.writes_left(), documents.is_continued(),
+  documents.store_body(public.packet_store, text),
   documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[])
 to l9_agent, l9_admin;
 --! EndIncluded 075-documents/060-store-body.sql
