@@ -110,7 +110,7 @@ begin
       heading := candidate.previous;
     end if;
     if level is not null then
-      heading := nullif(left(btrim(heading, E' \t\r'), 500), '');
+      heading := nullif(btrim(left(btrim(heading, E' \t\r'), 500), E' \t\r'), '');
       return next;
     end if;
   end loop;
@@ -131,7 +131,7 @@ parallel safe
 set search_path = ''
 return coalesce(
   (select m.heading from documents.find_marks(body_md) m where m.heading is not null order by m.line limit 1),
-  nullif(left(btrim(substring(source_url from '([^/]*)/*$')), 500), ''));
+  nullif(btrim(left(btrim(substring(source_url from '([^/]*)/*$')), 500)), ''));
 
 comment on function documents.title_of(text, text) is
   'The title of a document whose writer names none: its first heading, or else the end of the path where it comes from. Null: it '

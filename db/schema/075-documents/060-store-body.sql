@@ -33,8 +33,8 @@ set search_path = ''
 return pg_catalog.current_setting('l9.is_continued', true) = 'true';
 
 comment on function documents.is_continued() is
-  'True if this call goes on with a text that an earlier one has checked as a whole. Who says so falsely may find a part of an own '
-  'document stored before a secret is refused, which the triggers do in any case.';
+  'True if this call goes on with a text that an earlier one has checked as a whole. Who says so falsely may find a part of an '
+  'own document stored before a secret is refused, which the triggers do in any case.';
 
 -- Computes which sections differ from what is stored, and updates or inserts as many of them as this transaction may
 -- write.
@@ -195,6 +195,7 @@ comment on function documents.store_body(public.packet_store, text) is
   'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
 
 grant execute on function
-  documents.raise_not_writer(uuid), documents.has_body, documents.writes_left(), documents.is_continued(), documents.store_body(public.packet_store, text),
+  documents.raise_not_writer(uuid), documents.has_body, documents.writes_left(), documents.is_continued(),
+  documents.store_body(public.packet_store, text),
   documents.write_sections(public.packet_store, documents.wanted_section[], documents.present_section[])
 to l9_agent, l9_admin;

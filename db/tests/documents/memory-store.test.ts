@@ -163,15 +163,14 @@ describe('memory_store of documents', () => {
           ' \n\n\n',
           '---\n',
         ),
-        fc.integer({ min: 3000, max: 8000 }).map((length) => `${'größer 漢字 '.repeat(length / 9)}\n`),
       );
       const front = fc.constantFrom('', '---\ntitle: x\n# no heading\n---\n');
       let n = 0;
       await fc.assert(
         fc.asyncProperty(
           front,
-          fc.array(block, { minLength: 20, maxLength: 150, size: 'max' }),
-          fc.integer({ min: 1, max: 9 }),
+          fc.array(block, { minLength: 20, maxLength: 60, size: 'max' }),
+          fc.integer({ min: 3, max: 12 }),
           async (before, blocks, sections) => {
             const body_md = `${before}${blocks.join('')}The end.`;
             n += 1;
@@ -182,7 +181,7 @@ describe('memory_store of documents', () => {
             );
           },
         ),
-        { numRuns: 25 },
+        { numRuns: 5 },
       );
     }, 300_000);
     const withoutSource = (rows: { fields: object }[]) =>

@@ -30,7 +30,7 @@ export function stampsOf(path: string): Map<string, string> {
     if (!found) return;
     const about = `${found.mode.toString(8)} ${found.uid}`;
     if (found.isDirectory()) stamps.set(name, about);
-    else stamps.set(name, `${about} ${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`);
+    else stamps.set(name, `${about} ${found.ino} ${found.size} ${found.mtimeNs}`);
     if (found.isDirectory()) for (const child of readdirSync(at)) visit(join(name, child));
   };
   visit('');
@@ -47,6 +47,7 @@ export function restoreCopy(origin: string, copy: string, stamps: ReadonlyMap<st
     if (now.get(name) === stamp) continue;
     const from = join(origin, name);
     rmSync(join(copy, name), { recursive: true, force: true });
+    for (const below of now.keys()) if (name === '' || below.startsWith(`${name}/`)) now.delete(below);
     if (lstatSync(from).isDirectory()) mkdirSync(join(copy, name), { mode: lstatSync(from).mode });
     else cpSync(from, join(copy, name));
   }
