@@ -2,10 +2,7 @@
 
 create function identity.raise_error(errcode text, message text, field text default null, hint text default null)
 returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   raise exception using
@@ -16,7 +13,8 @@ begin
 end
 $$;
 
-comment on function identity.raise_error(text, text, text, text) is
-  'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that begins with L9, a message fit for the caller, and the name of the field that the error is about.';
+comment on function identity.raise_error is
+  'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that begins with L9, a message fit '
+  'for the caller, and the name of the field that the error is about.';
 
-grant execute on function identity.raise_error(text, text, text, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function identity.raise_error to l9_agent, l9_admin, l9_platform_admin, l9_worker;

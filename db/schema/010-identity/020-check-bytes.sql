@@ -2,10 +2,7 @@
 
 create function identity.check_bytes(value text, max_bytes integer, field text)
 returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   if octet_length(value) > max_bytes then
@@ -14,7 +11,6 @@ begin
 end
 $$;
 
-comment on function identity.check_bytes(text, integer, text) is
-  'Raises L9LIM for this field if the text exceeds the byte limit.';
+comment on function identity.check_bytes is 'Raises L9LIM for this field if the text exceeds the byte limit.';
 
-grant execute on function identity.check_bytes(text, integer, text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function identity.check_bytes to l9_agent, l9_admin, l9_platform_admin, l9_worker;

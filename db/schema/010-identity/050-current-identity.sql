@@ -23,14 +23,9 @@ comment on type identity.identity is
 -- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).
 create function identity.current_identity()
 returns identity.identity
-language plpgsql
-stable
-parallel safe
-security definer
-set search_path = ''
+language plpgsql stable parallel safe security definer set search_path = ''
 -- These force the primary-key lookup: on tiny tables the planner prefers a sequential scan over all tenants.
-set enable_seqscan = off
-set enable_bitmapscan = off
+set enable_seqscan = off set enable_bitmapscan = off
 as $$
 declare
   me identity.identity;
@@ -89,7 +84,8 @@ begin
 end
 $$;
 
-comment on function identity.current_identity() is
-  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not match. Definer: reads identity tables, which callers see only in part.';
+comment on function identity.current_identity is
+  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not '
+  'match. Definer: reads identity tables, which callers see only in part.';
 
-grant execute on function identity.current_identity() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function identity.current_identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;

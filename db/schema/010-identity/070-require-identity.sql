@@ -3,10 +3,7 @@
 
 create function identity.require_identity()
 returns identity.identity
-language plpgsql
-stable
-parallel safe
-set search_path = ''
+language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
   me identity.identity := identity.current_identity();
@@ -18,14 +15,11 @@ begin
 end
 $$;
 
-comment on function identity.require_identity() is 'Returns current_identity(), or raises L9AUT if there is none.';
+comment on function identity.require_identity is 'Returns current_identity(), or raises L9AUT if there is none.';
 
 create function identity.require_admin()
 returns identity.identity
-language plpgsql
-stable
-parallel safe
-set search_path = ''
+language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
@@ -37,10 +31,10 @@ begin
 end
 $$;
 
-comment on function identity.require_admin() is
-  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another role).';
+comment on function identity.require_admin is
+  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another '
+  'role).';
 
 grant execute on function
-  identity.require_identity(),
-  identity.require_admin()
+  identity.require_identity, identity.require_admin
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;

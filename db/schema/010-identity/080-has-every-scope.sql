@@ -3,11 +3,7 @@
 
 create function identity.has_every_scope()
 returns boolean
-language plpgsql
-stable
-parallel safe
-security definer
-set search_path = ''
+language plpgsql stable parallel safe security definer set search_path = ''
 as $$
 begin
   return '*' = any (identity.list_claim('scopes')) and exists (
@@ -16,7 +12,8 @@ begin
 end
 $$;
 
-comment on function identity.has_every_scope() is
-  'True if the caller can read and write every present and future scope of its tenant: its actor''s row says so, and its token is not limited to some scopes. Definer: reads actors.';
+comment on function identity.has_every_scope is
+  'True if the caller can read and write every present and future scope of its tenant: its actor''s row says so, '
+  'and its token is not limited to some scopes. Definer: reads actors.';
 
-grant execute on function identity.has_every_scope() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function identity.has_every_scope to l9_agent, l9_admin, l9_platform_admin, l9_worker;

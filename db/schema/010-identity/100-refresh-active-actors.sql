@@ -3,9 +3,7 @@
 
 create function identity.refresh_active_actors(tenant_id uuid)
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 begin
@@ -28,14 +26,12 @@ begin
 end
 $$;
 
-comment on function identity.refresh_active_actors(uuid) is
+comment on function identity.refresh_active_actors is
   'Recomputes the rows of a tenant in active_actors. Not executable by callers.';
 
 create function identity.tg__refresh_active_actors()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   if tg_op = 'TRUNCATE' then
@@ -53,5 +49,6 @@ begin
 end
 $$;
 
-comment on function identity.tg__refresh_active_actors() is
-  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables cannot write active_actors.';
+comment on function identity.tg__refresh_active_actors is
+  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables '
+  'cannot write active_actors.';

@@ -17,7 +17,8 @@ alter table identity.api_key_hashes force row level security;
 
 create policy definer_functions on identity.api_key_hashes for select to l9_owner using (true);
 create policy definer_inserts on identity.api_key_hashes for insert to l9_owner with check (true);
-comment on policy definer_functions on identity.api_key_hashes is 'identity_directory() passes the hashes to the gateway.';
+comment on policy definer_functions on identity.api_key_hashes is
+  'identity_directory() passes the hashes to the gateway.';
 comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key() inserts.';
 
 -- No role has a grant on this table.

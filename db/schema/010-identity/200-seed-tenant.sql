@@ -2,9 +2,7 @@
 
 create function identity.seed_tenant(tenant_id uuid)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   insert into public.scopes (tenant_id, scope, is_project_scoped, description)
   values
@@ -17,7 +15,7 @@ begin atomic
     (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}', '{developer,global}', false);
 end;
 
-comment on function identity.seed_tenant(uuid) is
+comment on function identity.seed_tenant is
   'Inserts what every new tenant has: the scopes developer, l-private and global, and the actors L and C.';
 
 insert into public.tenants (tenant_id, name) values (identity.default_tenant_id(), 'default');

@@ -3,10 +3,7 @@
 
 create function identity.default_project()
 returns text
-language plpgsql
-stable
-security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   me identity.identity := identity.current_identity();
@@ -25,16 +22,16 @@ begin
 end
 $$;
 
-comment on function identity.default_project() is
-  'The project of what the caller saves without naming one: the claim default_project (of its key, its token or its working copy), its only project, or the default of its actor, if it may work in that project; null if there is none. Definer: reads actors.';
+comment on function identity.default_project is
+  'The project of what the caller saves without naming one: the claim default_project (of its key, its token or its '
+  'working copy), its only project, or the default of its actor, if it may work in that project; null if there is '
+  'none. Definer: reads actors.';
 
-grant execute on function identity.default_project() to l9_agent, l9_admin;
+grant execute on function identity.default_project to l9_agent, l9_admin;
 
 create function identity.default_branch(project_id text)
 returns text
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   claimed constant text := identity.claim('default_branch');
@@ -45,7 +42,9 @@ begin
 end
 $$;
 
-comment on function identity.default_branch(text) is
-  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy). It applies to the caller''s default project, or to every project if there is no default one. Null means every branch.';
+comment on function identity.default_branch is
+  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working '
+  'copy). It applies to the caller''s default project, or to every project if there is no default one. Null means '
+  'every branch.';
 
-grant execute on function identity.default_branch(text) to l9_agent, l9_admin;
+grant execute on function identity.default_branch to l9_agent, l9_admin;

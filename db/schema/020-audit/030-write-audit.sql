@@ -4,35 +4,28 @@
 -- Without a search_path of their own these are inlined: every save calls them.
 create function audit.current_tool()
 returns text
-language sql
-stable
-parallel safe
+language sql stable parallel safe
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
 
-comment on function audit.current_tool() is
+comment on function audit.current_tool is
   'Tool, query or mutation that the gateway says it is running; sql in a database session.';
 
 -- Not immutable, because jsonb_build_object() is not: then it would not be inlined into the triggers that audit batches.
 create function audit.reference(correlation_id text, session_id text, trace_id text)
 returns jsonb
-language sql
-stable
-parallel safe
+language sql stable parallel safe
 return case when coalesce(correlation_id, session_id, trace_id) is null then '{}' else
   pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
     'correlation_id', pg_catalog.left(correlation_id, 200), 'session_id', pg_catalog.left(session_id, 200),
     'trace_id', pg_catalog.left(trace_id, 200))) end;
 
-comment on function audit.reference(text, text, text) is
+comment on function audit.reference is
   'The references of a call or a row as the details of an audit row hold them: those that are not null.';
 
 -- The chapter of secrets comes later, because its tables are audited: plpgsql looks its functions up when it runs.
 create function audit.as_kept(named jsonb, tenant_id uuid)
 returns jsonb
-language plpgsql
-stable
-parallel safe
-set search_path = ''
+language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
   -- Not by own_test(): every audit row of a call pays for this, and a query in plpgsql costs a third of a call.
@@ -43,16 +36,14 @@ begin
 end
 $$;
 
-comment on function audit.as_kept(jsonb, uuid) is
-  'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with each secret '
-  'replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner call it.';
+comment on function audit.as_kept is
+  'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with '
+  'each secret replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner '
+  'call it.';
 
 create function audit.actor_of(me identity.identity)
 returns jsonb
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 begin atomic
   select pg_catalog.jsonb_build_object(
       'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
@@ -67,18 +58,16 @@ begin atomic
       nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')), (me).tenant_id);
 end;
 
-comment on function audit.actor_of(identity.identity) is
-  'A caller as the details of every audit row name it: caller, creator, source and tool_name, org_id and user_id if it acts for them, and the references of its call.';
+comment on function audit.actor_of is
+  'A caller as the details of every audit row name it: caller, creator, source and tool_name, org_id and user_id if '
+  'it acts for them, and the references of its call.';
 
 create function audit.audit_actor()
 returns jsonb
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 return audit.actor_of(identity.current_identity());
 
-comment on function audit.audit_actor() is 'The present caller as the details of every audit row name it.';
+comment on function audit.audit_actor is 'The present caller as the details of every audit row name it.';
 
 -- What the caller named is replaced by its form without secrets; what the database says itself is inserted as it is.
 create function audit.add_audit_row(
@@ -92,9 +81,7 @@ create function audit.add_audit_row(
   sqlstate text
 )
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   insert into public.audit_log (audit_id, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details)
   select
@@ -113,8 +100,9 @@ begin atomic
       'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[]), me.tenant_id) as named) kept;
 end;
 
-comment on function audit.add_audit_row(uuid, text, text, uuid, text, text, jsonb, text) is
-  'Inserts an audit row under the given id. Without a row, project and scope are by default the only ones of the caller. Not executable by callers, and callers could not insert.';
+comment on function audit.add_audit_row is
+  'Inserts an audit row under the given id. Without a row, project and scope are by default the only ones of the '
+  'caller. Not executable by callers, and callers could not insert.';
 
 create function audit.write_audit(
   operation text,
@@ -126,16 +114,14 @@ create function audit.write_audit(
   sqlstate text default null
 )
 returns void
-language sql
-volatile
-security definer
-set search_path = ''
+language sql volatile security definer set search_path = ''
 begin atomic
   select audit.add_audit_row(uuidv7(), operation, table_name, row_id, project_id, scope, details, sqlstate);
 end;
 
-comment on function audit.write_audit(text, text, uuid, text, text, jsonb, text) is
-  'Inserts an audit row about the current caller, whose name overrides any caller in details. Definer: callers cannot insert into audit_log. Not executable by callers: functions of the owner call it.';
+comment on function audit.write_audit is
+  'Inserts an audit row about the current caller, whose name overrides any caller in details. Definer: callers '
+  'cannot insert into audit_log. Not executable by callers: functions of the owner call it.';
 
 create function audit.write_audit_of_tenant(
   tenant_id uuid,
@@ -147,10 +133,7 @@ create function audit.write_audit_of_tenant(
   details jsonb default '{}'
 )
 returns void
-language sql
-volatile
-security definer
-set search_path = ''
+language sql volatile security definer set search_path = ''
 begin atomic
   insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
   values (
@@ -159,8 +142,10 @@ begin atomic
     coalesce(write_audit_of_tenant.details, '{}') || audit.audit_actor());
 end;
 
-comment on function audit.write_audit_of_tenant(uuid, text, text, uuid, text, text, jsonb) is
-  'Like write_audit(), but the audit row belongs to the given tenant: for jobs, which have no tenant, and for operators, who can work in other tenants. Definer: callers cannot insert into audit_log. Not executable by callers.';
+comment on function audit.write_audit_of_tenant is
+  'Like write_audit(), but the audit row belongs to the given tenant: for jobs, which have no tenant, and for '
+  'operators, who can work in other tenants. Definer: callers cannot insert into audit_log. Not executable by '
+  'callers.';
 
-grant execute on function audit.current_tool() to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function audit.current_tool to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- No grant on the other functions: only functions that run as l9_owner can call them.

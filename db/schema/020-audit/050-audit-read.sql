@@ -2,9 +2,7 @@
 
 create function audit.keep_query_text(audit_id uuid, scope text, query text)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   insert into public.audit_query_texts (audit_id, tenant_id, scope, query, user_id)
   select keep_query_text.audit_id, t.tenant_id, keep_query_text.scope, keep_query_text.query, identity.current_user_id()
@@ -12,8 +10,9 @@ begin atomic
   where t.tenant_id = identity.current_tenant_id() and t.audits_query_text;
 end;
 
-comment on function audit.keep_query_text(uuid, text, text) is
-  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
+comment on function audit.keep_query_text is
+  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() '
+  'calls it.';
 
 -- Callers may execute this function themselves, so it checks the operation and limits what they name.
 create function audit.audit_read(
@@ -25,10 +24,7 @@ create function audit.audit_read(
   query text default null
 )
 returns uuid
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   audit_id uuid := uuidv7();
@@ -51,8 +47,8 @@ begin
 end
 $$;
 
-comment on function audit.audit_read(text, jsonb, uuid, text, text, text) is
-  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
+comment on function audit.audit_read is
+  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the '
+  'id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
 
-grant execute on function audit.audit_read(text, jsonb, uuid, text, text, text)
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function audit.audit_read to l9_agent, l9_admin, l9_platform_admin;

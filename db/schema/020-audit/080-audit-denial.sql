@@ -4,10 +4,7 @@
 create function audit.audit_denial(
   entry_point text, reason text, address text, tenant_id uuid, caller text, sqlstate text, times integer)
 returns void
-language sql
-volatile
-security definer
-set search_path = ''
+language sql volatile security definer set search_path = ''
 begin atomic
   insert into public.audit_log (operation, table_name, tenant_id, status, sqlstate, details)
   values ('DENIED', 'actors', tenant_id, 'error', sqlstate,
@@ -17,7 +14,9 @@ begin atomic
       'reason', pg_catalog.left(reason, 200), 'address', pg_catalog.left(address, 100), 'times', times));
 end;
 
-comment on function audit.audit_denial(text, text, text, uuid, text, text, integer) is
-  'Audits that the gateway refused a request without an identity (L9AUT), or one beyond a rate limit (L9RAT); `times` counts requests that were refused alike. tenant_id and caller are those of a token with a valid signature or of a known key; if nothing names the caller, they are null and unknown. Definer: writes audit_log.';
+comment on function audit.audit_denial is
+  'Audits that the gateway refused a request without an identity (L9AUT), or one beyond a rate limit (L9RAT); '
+  '`times` counts requests that were refused alike. tenant_id and caller are those of a token with a valid '
+  'signature or of a known key; if nothing names the caller, they are null and unknown. Definer: writes audit_log.';
 
-grant execute on function audit.audit_denial(text, text, text, uuid, text, text, integer) to l9_worker;
+grant execute on function audit.audit_denial to l9_worker;

@@ -3,10 +3,7 @@
 
 create function audit.seal_audit_until(horizon xid8, max_rows integer)
 returns bigint
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   last_xid constant xid8 := '18446744073709551615';
@@ -63,15 +60,14 @@ begin
 end
 $$;
 
-comment on function audit.seal_audit_until(xid8, integer) is
-  'Adds one seal, in order, over the unsealed rows of transactions before the horizon; returns the number of rows, 0 if there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() computes the horizon.';
+comment on function audit.seal_audit_until is
+  'Adds one seal, in order, over the unsealed rows of transactions before the horizon; returns the number of rows, '
+  '0 if there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: '
+  'seal_audit() computes the horizon.';
 
 create function audit.seal_audit(max_rows integer default 10000)
 returns bigint
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
@@ -84,15 +80,14 @@ begin
 end
 $$;
 
-comment on function audit.seal_audit(integer) is
-  'Adds one seal of at most about max_rows rows (whole transactions) over the committed rows, in order, and returns how many rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: reads audit_log, writes audit_seals.';
+comment on function audit.seal_audit is
+  'Adds one seal of at most about max_rows rows (whole transactions) over the committed rows, in order, and returns '
+  'how many rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: reads '
+  'audit_log, writes audit_seals.';
 
 create function audit.is_audit_unsealed()
 returns boolean
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable security definer set search_path = ''
 begin atomic
   with last as (select s.to_xid, s.era_after from public.audit_seals s order by s.seal_id desc limit 1)
   select exists (
@@ -102,15 +97,13 @@ begin atomic
     or exists (select from last where last.to_xid > pg_snapshot_xmax(pg_current_snapshot()));
 end;
 
-comment on function audit.is_audit_unsealed() is
-  'True if there may be rows to seal; it is cheap, for a job that calls it often. Definer: jobs cannot read audit_log.';
+comment on function audit.is_audit_unsealed is
+  'True if there may be rows to seal; it is cheap, for a job that calls it often. Definer: jobs cannot read '
+  'audit_log.';
 
 create function audit.audit_backlog()
 returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable security definer set search_path = ''
 begin atomic
   with last as (select s.to_xid, s.era_after, s.sealed_at from public.audit_seals s order by s.seal_id desc limit 1)
   select count(*), coalesce(extract(epoch from clock_timestamp() - min(unsealed_rows.occurred_at)), 0)::double precision,
@@ -123,7 +116,8 @@ begin atomic
   ) as unsealed_rows;
 end;
 
-comment on function audit.audit_backlog() is
-  'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in seconds, and when the last seal was made. Definer: jobs cannot read audit_log.';
+comment on function audit.audit_backlog is
+  'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in '
+  'seconds, and when the last seal was made. Definer: jobs cannot read audit_log.';
 
-grant execute on function audit.seal_audit(integer), audit.is_audit_unsealed(), audit.audit_backlog() to l9_worker;
+grant execute on function audit.seal_audit, audit.is_audit_unsealed, audit.audit_backlog to l9_worker;

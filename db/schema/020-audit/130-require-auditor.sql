@@ -2,9 +2,7 @@
 
 create function audit.require_auditor(function_name text)
 returns identity.identity
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   me identity.identity := identity.current_identity();
@@ -20,5 +18,6 @@ begin
 end
 $$;
 
-comment on function audit.require_auditor(text) is
-  'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or L9SCP. function_name begins the error text. Not executable by callers.';
+comment on function audit.require_auditor is
+  'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or '
+  'L9SCP. function_name begins the error text. Not executable by callers.';

@@ -8,10 +8,7 @@ comment on column public.audit_head.sealed_at is 'When the seal was made.';
 
 create function public.audit_head()
 returns public.audit_head
-language plpgsql
-stable
-security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   newest public.audit_head;
@@ -22,7 +19,8 @@ begin
 end
 $$;
 
-comment on function public.audit_head() is
-  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that no earlier row was removed. Definer: admins of a tenant cannot read audit_seals.';
+comment on function public.audit_head is
+  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that '
+  'no earlier row was removed. Definer: admins of a tenant cannot read audit_seals.';
 
-grant execute on function public.audit_head() to l9_admin, l9_platform_admin;
+grant execute on function public.audit_head to l9_admin, l9_platform_admin;

@@ -3,12 +3,7 @@
 
 create function public.detach_audit_partition(month date)
 returns public.audit_archives
-language plpgsql
-volatile
-security definer
-set search_path = ''
-set timezone = 'UTC'
-set lock_timeout = '5s'
+language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s'
 as $$
 declare
   partition constant text := audit.require_past_partition('public.audit_log', month);
@@ -58,7 +53,10 @@ begin
 end
 $$;
 
-comment on function public.detach_audit_partition(date) is
-  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and append-only, for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its searches are deleted, because erasure could no longer find them. Audited. Definer: only the owner of a table can detach its partitions.';
+comment on function public.detach_audit_partition is
+  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and '
+  'append-only, for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its '
+  'searches are deleted, because erasure could no longer find them. Audited. Definer: only the owner of a table can '
+  'detach its partitions.';
 
-grant execute on function public.detach_audit_partition(date) to l9_platform_admin;
+grant execute on function public.detach_audit_partition to l9_platform_admin;

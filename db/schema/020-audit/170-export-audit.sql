@@ -5,15 +5,13 @@ create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
 
 comment on type public.audit_page is 'A page of the audit log.';
 comment on column public.audit_page.rows is 'Rows as JSON objects, in order of time, with their transaction (xid).';
-comment on column public.audit_page.cursor is 'Start of the next page (its after argument). Null: this was the last page.';
+comment on column public.audit_page.cursor is
+  'Start of the next page (its after argument). Null: this was the last page.';
 comment on column public.audit_page."to" is 'End of the exported time; pass it as to with the next page.';
 
 create function audit.audit_export(details jsonb)
 returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
@@ -27,8 +25,9 @@ begin
 end
 $$;
 
-comment on function audit.audit_export(jsonb) is
-  'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows about itself.';
+comment on function audit.audit_export is
+  'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows '
+  'about itself.';
 
 -- Rows are ordered by time and id, which make up the cursor. A page ends at page_size rows or about 4 MB.
 create function public.export_audit(
@@ -38,10 +37,7 @@ create function public.export_audit(
   page_size integer default 1000
 )
 returns public.audit_page
-language plpgsql
-volatile
-set search_path = ''
-set timezone = 'UTC'
+language plpgsql volatile set search_path = '' set timezone = 'UTC'
 as $$
 declare
   page public.audit_page;
@@ -91,9 +87,11 @@ begin
 end
 $$;
 
-comment on function public.export_audit(timestamptz, timestamptz, text, integer) is
-  'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by default now). after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row EXPORT, which is not part of the same export. For admins.';
+comment on function public.export_audit is
+  'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by '
+  'default now). after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row '
+  'EXPORT, which is not part of the same export. For admins.';
 
-grant execute on function audit.audit_export(jsonb) to l9_admin, l9_platform_admin;
+grant execute on function audit.audit_export to l9_admin, l9_platform_admin;
 
-grant execute on function public.export_audit(timestamptz, timestamptz, text, integer) to l9_admin, l9_platform_admin;
+grant execute on function public.export_audit to l9_admin, l9_platform_admin;

@@ -14,26 +14,23 @@ create type administration.administrator as (
 );
 
 comment on type administration.administrator is
-  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
+  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and '
+  'future scopes.';
 
 create function administration.is_owner()
 returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
 
-comment on function administration.is_owner() is
-  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs as the owner.';
+comment on function administration.is_owner is
+  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a '
+  'function that runs as the owner.';
 
 -- The owner in psql and operators reach every tenant and may grant everything; an admin reaches its own and grants
 -- what it has.
 create function administration.require_administrator(tenant_id uuid)
 returns administration.administrator
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   me identity.identity;
@@ -76,14 +73,13 @@ begin
 end
 $$;
 
-comment on function administration.require_administrator(uuid) is
-  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, operators and the owner in psql for any. Else raises L9AUT or L9SCP.';
+comment on function administration.require_administrator is
+  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, '
+  'operators and the owner in psql for any. Else raises L9AUT or L9SCP.';
 
 create function administration.require_operator()
 returns administration.administrator
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   admin administration.administrator := administration.require_administrator(null);
@@ -95,13 +91,12 @@ begin
 end
 $$;
 
-comment on function administration.require_operator() is 'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
+comment on function administration.require_operator is
+  'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
 
 create function administration.require_whole_token(admin administration.administrator)
 returns void
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 begin
   if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
@@ -110,5 +105,6 @@ begin
 end
 $$;
 
-comment on function administration.require_whole_token(administration.administrator) is
-  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';
+comment on function administration.require_whole_token is
+  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and '
+  'projects.';

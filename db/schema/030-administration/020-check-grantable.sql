@@ -4,9 +4,7 @@
 create function administration.check_grantable(
   admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
 returns void
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 begin
   if admin.is_operator then
@@ -28,14 +26,12 @@ begin
 end
 $$;
 
-comment on function administration.check_grantable(administration.administrator, text, text[], text[], text[], boolean) is
+comment on function administration.check_grantable is
   'Raises L9SCP unless the administrator has all of these permissions itself.';
 
 create function administration.check_scope_list(tenant_id uuid, field text, list text[])
 returns text[]
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   unknown_scope text;
@@ -55,14 +51,13 @@ begin
 end
 $$;
 
-comment on function administration.check_scope_list(uuid, text, text[]) is
-  'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not registered.';
+comment on function administration.check_scope_list is
+  'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not '
+  'registered.';
 
 create function administration.check_call_limit(field text, calls integer)
 returns void
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 begin
   if not identity.is_call_limit(calls) then
@@ -71,16 +66,14 @@ begin
 end
 $$;
 
-comment on function administration.check_call_limit(text, integer) is
+comment on function administration.check_call_limit is
   'Raises L9VAL if this is no number of calls a minute. Null passes.';
 
 create function administration.raise_not_found(field text)
 returns void
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return identity.raise_error('L9OWN', pg_catalog.format('%s: not found, or not yours', field), field);
 
-comment on function administration.raise_not_found(text) is
-  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error never tells the two apart.';
+comment on function administration.raise_not_found is
+  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error '
+  'never tells the two apart.';

@@ -2,10 +2,7 @@
 
 create function public.create_tenant(name text)
 returns public.tenants
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -24,14 +21,13 @@ begin
 end
 $$;
 
-comment on function public.create_tenant(text) is
-  'Creates a tenant with the scopes developer, l-private and global and the actors L and C. For operators. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.create_tenant is
+  'Creates a tenant with the scopes developer, l-private and global and the actors L and C. For operators. Errors: '
+  'L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
 create function administration.set_tenant_active(tenant_id uuid, is_active boolean)
 returns public.tenants
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -51,23 +47,25 @@ begin
 end
 $$;
 
-comment on function administration.set_tenant_active(uuid, boolean) is 'Implements deactivate_tenant() and reactivate_tenant().';
+comment on function administration.set_tenant_active is 'Implements deactivate_tenant() and reactivate_tenant().';
 
 create function public.deactivate_tenant(tenant_id uuid)
 returns public.tenants
 language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, false);
 
-comment on function public.deactivate_tenant(uuid) is
-  'From the next request on no caller of this tenant has an identity, whatever its token or key says. For operators; not for their own tenant. Definer: identity tables change through functions only.';
+comment on function public.deactivate_tenant is
+  'From the next request on no caller of this tenant has an identity, whatever its token or key says. For '
+  'operators; not for their own tenant. Definer: identity tables change through functions only.';
 
 create function public.reactivate_tenant(tenant_id uuid)
 returns public.tenants
 language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, true);
 
-comment on function public.reactivate_tenant(uuid) is
+comment on function public.reactivate_tenant is
   'Undoes deactivate_tenant(). For operators. Definer: identity tables change through functions only.';
 
-grant execute on function public.create_tenant(text), public.deactivate_tenant(uuid), public.reactivate_tenant(uuid)
-  to l9_platform_admin;
+grant execute on function
+  public.create_tenant, public.deactivate_tenant, public.reactivate_tenant
+to l9_platform_admin;

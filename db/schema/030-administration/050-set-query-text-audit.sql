@@ -2,10 +2,7 @@
 
 create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null)
 returns public.tenants
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -21,7 +18,9 @@ begin
 end
 $$;
 
-comment on function public.set_query_text_audit(boolean, uuid) is
-  'Sets whether the texts of searches are kept for the tenant (by default the caller''s own), for its admins to read. Texts that are already stored are kept. For admins with an unlimited token. Audited. Definer: identity tables change through functions only.';
+comment on function public.set_query_text_audit is
+  'Sets whether the texts of searches are kept for the tenant (by default the caller''s own), for its admins to '
+  'read. Texts that are already stored are kept. For admins with an unlimited token. Audited. Definer: identity '
+  'tables change through functions only.';
 
-grant execute on function public.set_query_text_audit(boolean, uuid) to l9_admin, l9_platform_admin;
+grant execute on function public.set_query_text_audit to l9_admin, l9_platform_admin;

@@ -2,10 +2,7 @@
 
 create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
 returns public.users
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -30,14 +27,14 @@ begin
 end
 $$;
 
-comment on function public.create_user(text, uuid, uuid, uuid) is
-  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only tokens that claim that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.create_user is
+  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only '
+  'tokens that claim that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: '
+  'identity tables change through functions only.';
 
 create function administration.set_user_active(user_id uuid, tenant_id uuid, is_active boolean)
 returns public.users
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -58,24 +55,25 @@ begin
 end
 $$;
 
-comment on function administration.set_user_active(uuid, uuid, boolean) is 'Implements deactivate_user() and reactivate_user().';
+comment on function administration.set_user_active is 'Implements deactivate_user() and reactivate_user().';
 
 create function public.deactivate_user(user_id uuid, tenant_id uuid default null)
 returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, false);
 
-comment on function public.deactivate_user(uuid, uuid) is
-  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises L9OWN if the user is not registered. Definer: identity tables change through functions only.';
+comment on function public.deactivate_user is
+  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises '
+  'L9OWN if the user is not registered. Definer: identity tables change through functions only.';
 
 create function public.reactivate_user(user_id uuid, tenant_id uuid default null)
 returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, true);
 
-comment on function public.reactivate_user(uuid, uuid) is
+comment on function public.reactivate_user is
   'Undoes deactivate_user(). Definer: identity tables change through functions only.';
 
 grant execute on function
-  public.create_user(text, uuid, uuid, uuid), public.deactivate_user(uuid, uuid), public.reactivate_user(uuid, uuid)
+  public.create_user, public.deactivate_user, public.reactivate_user
 to l9_admin, l9_platform_admin;

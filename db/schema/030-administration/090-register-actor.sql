@@ -20,10 +20,7 @@ create function public.register_actor(
   max_priority text default null
 )
 returns public.actors
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare

@@ -2,9 +2,7 @@
 
 create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean)
 returns public.actors
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -27,23 +25,23 @@ begin
 end
 $$;
 
-comment on function administration.set_actor_active(text, uuid, boolean) is
-  'Implements deactivate_actor() and reactivate_actor().';
+comment on function administration.set_actor_active is 'Implements deactivate_actor() and reactivate_actor().';
 
 create function public.deactivate_actor(caller text, tenant_id uuid default null)
 returns public.actors
 language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, false);
 
-comment on function public.deactivate_actor(text, uuid) is
-  'The next request of this actor fails, whatever its token or key says. For admins of the tenant; not for their own actor. Definer: identity tables change through functions only.';
+comment on function public.deactivate_actor is
+  'The next request of this actor fails, whatever its token or key says. For admins of the tenant; not for their '
+  'own actor. Definer: identity tables change through functions only.';
 
 create function public.reactivate_actor(caller text, tenant_id uuid default null)
 returns public.actors
 language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, true);
 
-comment on function public.reactivate_actor(text, uuid) is
+comment on function public.reactivate_actor is
   'Undoes deactivate_actor(). Definer: identity tables change through functions only.';
 
-grant execute on function public.deactivate_actor(text, uuid), public.reactivate_actor(text, uuid) to l9_admin, l9_platform_admin;
+grant execute on function public.deactivate_actor, public.reactivate_actor to l9_admin, l9_platform_admin;

@@ -3,10 +3,7 @@
 
 create function public.bind_login(caller text, login text, tenant_id uuid default null)
 returns public.actors
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -41,10 +38,11 @@ begin
 end
 $$;
 
-comment on function public.bind_login(text, text, uuid) is
-  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. Its statements end after '
-  '30 seconds, its waits for a lock after 5, and a transaction that is left open after 60, unless a session sets other limits '
-  'for itself. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: '
-  'L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+comment on function public.bind_login is
+  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. Its '
+  'statements end after 30 seconds, its waits for a lock after 5, and a transaction that is left open after 60, '
+  'unless a session sets other limits for itself. A null login removes the binding. For operators, because all '
+  'tenants share the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change '
+  'through functions only.';
 
-grant execute on function public.bind_login(text, text, uuid) to l9_platform_admin;
+grant execute on function public.bind_login to l9_platform_admin;

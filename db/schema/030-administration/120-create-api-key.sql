@@ -18,9 +18,7 @@ comment on column public.new_api_key.expires_at is 'The key is refused from this
 
 create function administration.check_key_grantable(admin administration.administrator, actor public.actors, scopes text[], projects text[])
 returns void
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 return administration.check_grantable(
   admin, (actor).role,
   case
@@ -35,7 +33,7 @@ return administration.check_grantable(
   end,
   coalesce(projects, '{*}'), (actor).can_clean_up);
 
-comment on function administration.check_key_grantable(administration.administrator, public.actors, text[], text[]) is
+comment on function administration.check_key_grantable is
   'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
 
 -- Checks the actor, what the administrator may grant, and then each limit of the key. The key itself is never stored.
@@ -52,10 +50,7 @@ create function public.create_api_key(
   tool_sets text[] default null
 )
 returns public.new_api_key
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -107,11 +102,10 @@ begin
 end
 $$;
 
-comment on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text, text[]) is
+comment on function public.create_api_key is
   'Creates an MCP key for an actor and returns it, only this once. It is limited to scopes, projects and the tools '
-  'of tool_sets (core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming'
-  ' one. It cannot do more than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
+  'of tool_sets (core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming '
+  'one. It cannot do more than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
   'Definer: identity tables change through functions only.';
 
-grant execute on function public.create_api_key(text, text, text[], text[], uuid, uuid, timestamptz, uuid, text, text[])
-  to l9_admin, l9_platform_admin;
+grant execute on function public.create_api_key to l9_admin, l9_platform_admin;

@@ -2,10 +2,7 @@
 
 create function public.revoke_api_key(key_id uuid)
 returns public.api_keys
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -31,7 +28,8 @@ begin
 end
 $$;
 
-comment on function public.revoke_api_key(uuid) is
-  'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. Raises L9OWN if there is no such key. Definer: identity tables change through functions only.';
+comment on function public.revoke_api_key is
+  'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. '
+  'Raises L9OWN if there is no such key. Definer: identity tables change through functions only.';
 
-grant execute on function public.revoke_api_key(uuid) to l9_admin, l9_platform_admin;
+grant execute on function public.revoke_api_key to l9_admin, l9_platform_admin;

@@ -3,10 +3,7 @@
 
 create function administration.explain_refusal(tenant_id uuid, caller text)
 returns text
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable security definer set search_path = ''
 return case
   when not pg_catalog.pg_has_role(session_user, 'l9_gateway', 'member') then
     'this login can act only as the actor that it is bound to (bind_login)'
@@ -18,8 +15,9 @@ return case
     'caller, tenant_id, org_id, user_id: one of them is not active, or they do not match')
 end;
 
-comment on function administration.explain_refusal(uuid, text) is
-  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims are trusted.';
+comment on function administration.explain_refusal is
+  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims '
+  'are trusted.';
 
 -- Sets every claim of the transaction, those that are not given to an empty text, and asks whether they make an
 -- identity.
@@ -32,9 +30,7 @@ create function public.act_as(
   scopes text[] default null
 )
 returns text
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   target_tenant_id uuid := coalesce(act_as.tenant_id, identity.default_tenant_id());
@@ -66,8 +62,9 @@ begin
 end
 $$;
 
-comment on function public.act_as(text, uuid, uuid, uuid, text[], text[]) is
-  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of that caller, in the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It grants nothing: a session of l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
+comment on function public.act_as is
+  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of '
+  'that caller, in the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It '
+  'grants nothing: a session of l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
 
-grant execute on function administration.explain_refusal(uuid, text), public.act_as(text, uuid, uuid, uuid, text[], text[])
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function administration.explain_refusal, public.act_as to l9_agent, l9_admin, l9_platform_admin;

@@ -3,10 +3,7 @@
 
 create function administration.block_reads()
 returns table (kind text, from_cache bigint, from_disk bigint)
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable security definer set search_path = ''
 begin atomic
   select 'index', coalesce(sum(i.idx_blks_hit), 0)::bigint, coalesce(sum(i.idx_blks_read), 0)::bigint
   from pg_catalog.pg_statio_user_indexes i
@@ -15,15 +12,14 @@ begin atomic
   from pg_catalog.pg_statio_user_tables t;
 end;
 
-comment on function administration.block_reads() is
-  'How many blocks of indexes and of tables were found in the page cache of PostgreSQL, and how many had to be read, since its statistics were reset. Definer: counters that tell about hidden rows are revoked from every role but the owner.';
+comment on function administration.block_reads is
+  'How many blocks of indexes and of tables were found in the page cache of PostgreSQL, and how many had to be '
+  'read, since its statistics were reset. Definer: counters that tell about hidden rows are revoked from every role '
+  'but the owner.';
 
 create function administration.table_sizes()
 returns table (table_name text, table_bytes bigint, index_bytes bigint)
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable security definer set search_path = ''
 -- Reading the size of a table waits while another session holds an exclusive lock on it.
 set lock_timeout = '500ms'
 begin atomic
@@ -36,7 +32,8 @@ begin atomic
   group by 1;
 end;
 
-comment on function administration.table_sizes() is
-  'Size in bytes of each table and of all its indexes; a partitioned table counts with its partitions. Definer: sizes, which tell about hidden rows, are revoked from every role but the owner.';
+comment on function administration.table_sizes is
+  'Size in bytes of each table and of all its indexes; a partitioned table counts with its partitions. Definer: '
+  'sizes, which tell about hidden rows, are revoked from every role but the owner.';
 
-grant execute on function administration.block_reads(), administration.table_sizes() to l9_worker;
+grant execute on function administration.block_reads, administration.table_sizes to l9_worker;

@@ -13,8 +13,7 @@ comment on function words.invisible_characters is
 
 create function words.without_invisible(content text)
 returns text
-language sql immutable parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 -- The test is several times faster than the replacement.
 return case when content ~ ('[' || words.invisible_characters() || ']')
   then pg_catalog.regexp_replace(content, '[' || words.invisible_characters() || ']+', '', 'g') else content end;
@@ -33,8 +32,7 @@ comment on function words.symbol_characters is
 
 create function words.symbols(content text)
 returns text[]
-language sql immutable parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return array(
   with found as materialized (
     -- A flag, a key, or a symbol with its variation, color of skin and tags, joined with others by zero-width joiners.
@@ -53,13 +51,12 @@ return array(
   select part.symbol from plain p cross join lateral pg_catalog.string_to_table(p.symbol, U&'\200D') as part (symbol));
 
 comment on function words.symbols is
-  'The different symbols of a text as words: as they are written without variation selectors, without the colors of skins, and '
-  'the parts of those that are joined from several.';
+  'The different symbols of a text as words: as they are written without variation selectors, without the colors of '
+  'skins, and the parts of those that are joined from several.';
 
 create function words.cleaned(content text)
 returns text
-language plpgsql immutable parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   -- In some locales symbols, dashes and quotation marks count as letters. A key is a symbol with its digit.
@@ -74,9 +71,9 @@ end
 $$;
 
 comment on function words.cleaned is
-  'A text that is not ASCII without what is no letter and no digit of a word: invisible characters, symbols, dashes and '
-  'quotation marks.';
+  'A text that is not ASCII without what is no letter and no digit of a word: invisible characters, symbols, dashes '
+  'and quotation marks.';
 
 grant execute on function
   words.invisible_characters, words.without_invisible, words.symbol_characters, words.symbols, words.cleaned
-  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -13,8 +13,7 @@ comment on function words.to_lower is 'A text in lower case if it is not ASCII, 
 
 create function words.fold(content text, spells_out boolean default false)
 returns text
-language plpgsql immutable parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   content := words.to_lower(content, false);
@@ -44,13 +43,12 @@ end
 $$;
 
 comment on function words.fold is
-  'A text in lower case, with plain letters in the place of those with accents and other marks: jurgen for Jürgen, weissbier '
-  'for Weißbier. spells_out: with two letters for those that are also written so, as in juergen.';
+  'A text in lower case, with plain letters in the place of those with accents and other marks: jurgen for Jürgen, '
+  'weissbier for Weißbier. spells_out: with two letters for those that are also written so, as in juergen.';
 
 create function words.plain_forms(content text)
 returns table (written text, plain text)
-language sql immutable parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 begin atomic
   with texts as materialized (
     -- Spaces alone separate words here, so that the lists of words agree.
@@ -73,4 +71,6 @@ end;
 comment on function words.plain_forms is
   'The words of a text that have plain forms, in lower case, with each of these: both forms of fold().';
 
-grant execute on function words.to_lower, words.fold, words.plain_forms to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function
+  words.to_lower, words.fold, words.plain_forms
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;

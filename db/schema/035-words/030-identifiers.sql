@@ -4,22 +4,16 @@
 
 create function words.has_identifiers(content text)
 returns boolean
-language sql
-immutable
-parallel safe
-strict
+language sql immutable parallel safe strict
 return content ~ '[A-Za-z0-9][-_/.:@#\\]*[_/.:@#\\][A-Za-z0-9]|[A-Za-z0-9]-[0-9]|[0-9]-[A-Za-z]|[a-z][A-Z]|[A-Z][A-Z][a-z][a-z]|<[A-Za-z/]|[A-Za-z](\+\+|#)';
 
-comment on function words.has_identifiers(text) is
-  'True if a text contains anything that separate_identifiers(), split_camel_case() or whole_identifiers() works on.';
+comment on function words.has_identifiers is
+  'True if a text contains anything that separate_identifiers(), split_camel_case() or whole_identifiers() works '
+  'on.';
 
 create function words.separate_identifiers(content text)
 returns text
-language sql
-immutable
-parallel safe
-strict
-set search_path = ''
+language sql immutable parallel safe strict set search_path = ''
 return pg_catalog.regexp_replace(
   -- The text parser would read -1 in A-1 as a negative number. In numbers such as 1.2.3 the points stay.
   -- The test is twenty times faster than the replacement.
@@ -30,30 +24,22 @@ return pg_catalog.regexp_replace(
   -- It would also take a/b for a file, a:b for an address and <b> for a tag, and keep each as one word or none.
   '[_/:@#\\<>]+', ' ', 'g');
 
-comment on function words.separate_identifiers(text) is
+comment on function words.separate_identifiers is
   'A text with spaces between the parts of its paths, qualified names, addresses and ticket ids.';
 
 create function words.split_camel_case(content text)
 returns text
-language sql
-immutable
-parallel safe
-strict
-set search_path = ''
+language sql immutable parallel safe strict set search_path = ''
 return pg_catalog.regexp_replace(
   pg_catalog.regexp_replace(content, '([a-z0-9])([A-Z])', '\1 \2', 'g'),
   -- Two lower-case letters, because the plural URLs is one word.
   '([A-Z])([A-Z][a-z][a-z])', '\1 \2', 'g');
 
-comment on function words.split_camel_case(text) is 'A text with spaces between the parts of its camelCase words.';
+comment on function words.split_camel_case is 'A text with spaces between the parts of its camelCase words.';
 
 create function words.whole_identifiers(content text)
 returns text[]
-language sql
-immutable
-parallel safe
-strict
-set search_path = ''
+language sql immutable parallel safe strict set search_path = ''
 return array(
   with found as (
     select pg_catalog.lower(m.match[1] collate "C") as whole
@@ -76,9 +62,10 @@ return array(
   -- The text parser itself keeps words with hyphens whole, and knows their stems.
   where i.identifier ~ '[a-z0-9][-_/.:@#\\]*[_/.:@#\\][-_/.:@#\\]*[a-z0-9]|[a-z0-9]-[0-9]|[0-9]-[a-z]|^[a-z](\+\+|#)$');
 
-comment on function words.whole_identifiers(text) is
-  'The identifiers of a text that are joined by _ / . : @ # \ or a hyphen beside a digit, in lower case, with the file names of paths and the major and minor numbers of versions.';
+comment on function words.whole_identifiers is
+  'The identifiers of a text that are joined by _ / . : @ # \ or a hyphen beside a digit, in lower case, with the '
+  'file names of paths and the major and minor numbers of versions.';
 
 grant execute on function
-  words.has_identifiers(text), words.separate_identifiers(text), words.split_camel_case(text), words.whole_identifiers(text)
+  words.has_identifiers, words.separate_identifiers, words.split_camel_case, words.whole_identifiers
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;

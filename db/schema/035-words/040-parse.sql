@@ -3,10 +3,7 @@
 
 create function words.stems(content text, language text)
 returns tsvector
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   -- Most memories are English, and a constant needs no call.
@@ -33,10 +30,7 @@ comment on function words.stems is
 
 create function words.parse(content text, language text, is_query boolean)
 returns tsvector
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   pairs tsvector := '';
@@ -66,8 +60,8 @@ end
 $$;
 
 comment on function words.parse is
-  'The words of a text of at most max_piece_characters() characters: stems() of its words and of their plain_forms(), its '
-  'symbols, and pairs of characters of scripts without spaces. For a query, single characters are left out where there are '
-  'pairs.';
+  'The words of a text of at most max_piece_characters() characters: stems() of its words and of their '
+  'plain_forms(), its symbols, and pairs of characters of scripts without spaces. For a query, single characters '
+  'are left out where there are pairs.';
 
 grant execute on function words.stems, words.parse to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -3,11 +3,7 @@
 
 create function words.date_words(event_time timestamptz)
 returns tsvector
-language sql
-immutable
-parallel safe
-strict
-set search_path = ''
+language sql immutable parallel safe strict set search_path = ''
 return case when pg_catalog.isfinite(event_time) then (
   select pg_catalog.array_to_tsvector(array[
     date.year::text, date.day::text, month.name, (pg_catalog.ts_lexize('pg_catalog.english_stem', month.name))[1],
@@ -25,7 +21,8 @@ return case when pg_catalog.isfinite(event_time) then (
   ) month)
 end;
 
-comment on function words.date_words(timestamptz) is
-  'Year, month, day, weekday and date of a time in UTC, so that a query for "Friday", "May 2023" or "2023-05-12" finds it. They have no positions, so each counts as occurring once. Null if the time is infinite.';
+comment on function words.date_words is
+  'Year, month, day, weekday and date of a time in UTC, so that a query for "Friday", "May 2023" or "2023-05-12" '
+  'finds it. They have no positions, so each counts as occurring once. Null if the time is infinite.';
 
-grant execute on function words.date_words(timestamptz) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function words.date_words to l9_agent, l9_admin, l9_platform_admin, l9_worker;

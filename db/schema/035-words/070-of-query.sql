@@ -3,26 +3,20 @@
 
 create function words.of_query(query text, language text)
 returns text[]
-language sql
-immutable
-parallel safe
-set search_path = ''
-set client_min_messages = warning
+language sql immutable parallel safe set search_path = '' set client_min_messages = warning
 return array(
   select w.lexeme
   from pg_catalog.unnest(words.parse(pg_catalog.left(query, words.max_piece_characters()), language, is_query => true)) as w
   -- Whole identifiers have no positions. They are rare words, so they come first.
   order by w.positions[1] nulls first, w.lexeme collate "C");
 
-comment on function words.of_query(text, text) is
-  'The different words of a query as of_memory() writes them, without stop words: whole identifiers, then the others in the order of their first occurrence.';
+comment on function words.of_query is
+  'The different words of a query as of_memory() writes them, without stop words: whole identifiers, then the '
+  'others in the order of their first occurrence.';
 
 create function words.of_query_in(query text, languages text[])
 returns text[]
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return case when pg_catalog.cardinality(languages) = 1 then words.of_query(query, languages[1]) else array(
   select w.lexeme
   from pg_catalog.unnest(languages) as l (language)
@@ -31,14 +25,12 @@ return case when pg_catalog.cardinality(languages) = 1 then words.of_query(query
   order by min(w.place), w.lexeme collate "C")
 end;
 
-comment on function words.of_query_in(text, text[]) is
+comment on function words.of_query_in is
   'The words of a query in each of several languages, so that it matches memories in any of them.';
 
 create function words.forms_in_query(query text, languages text[])
 returns table (lexeme text, forms text[])
-language sql immutable parallel safe
-set search_path = ''
-set client_min_messages = warning
+language sql immutable parallel safe set search_path = '' set client_min_messages = warning
 begin atomic
   with texts as materialized (
     -- The forms of a word have the same place in both texts.
@@ -60,8 +52,9 @@ begin atomic
 end;
 
 comment on function words.forms_in_query is
-  'The words of a query, in any of the languages, that have other forms, as written and plain, each with all forms of its word. '
-  'Whoever has one of them has the word.';
+  'The words of a query, in any of the languages, that have other forms, as written and plain, each with all forms '
+  'of its word. Whoever has one of them has the word.';
 
-grant execute on function words.of_query(text, text), words.of_query_in(text, text[]), words.forms_in_query
-  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function
+  words.of_query, words.of_query_in, words.forms_in_query
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;

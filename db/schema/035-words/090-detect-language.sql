@@ -2,9 +2,7 @@
 
 create function words.script_of(language text)
 returns text
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return case language
   when 'arabic' then '[\u0600-\u06ff]'
   when 'armenian' then '[\u0530-\u058f]'
@@ -16,16 +14,13 @@ return case language
   when 'yiddish' then '[\u0590-\u05ff]'
 end;
 
-comment on function words.script_of(text) is
-  'A regular expression for the letters of a language that is always written in a script of its own; null for the others.';
+comment on function words.script_of is
+  'A regular expression for the letters of a language that is always written in a script of its own; null for the '
+  'others.';
 
 create function words.detect_language(content text, languages text[])
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
-set client_min_messages = warning
+language sql immutable parallel safe set search_path = '' set client_min_messages = warning
 return case when pg_catalog.cardinality(languages) <= 1 then languages[1] else (
   select l.language
   from pg_catalog.left(content, 2000) as beginning (text),
@@ -38,8 +33,8 @@ return case when pg_catalog.cardinality(languages) <= 1 then languages[1] else (
   limit 1)
 end;
 
-comment on function words.detect_language(text, text[]) is
-  'That one of the languages in which a text is probably written: by its script, then by its stop words; the first one if both leave it open.';
+comment on function words.detect_language is
+  'That one of the languages in which a text is probably written: by its script, then by its stop words; the first '
+  'one if both leave it open.';
 
-grant execute on function words.script_of(text), words.detect_language(text, text[])
-  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function words.script_of, words.detect_language to l9_agent, l9_admin, l9_platform_admin, l9_worker;

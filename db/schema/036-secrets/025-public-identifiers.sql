@@ -2,10 +2,7 @@
 -- identifiers, and identifiers of contents and peers. The verification of matches asks is_public_identifier().
 create function secrets.decode_base58(encoded text, alphabet text default '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz')
 returns bytea
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   number numeric := 0;
@@ -23,15 +20,12 @@ begin
 end
 $$;
 
-comment on function secrets.decode_base58(text, text) is
+comment on function secrets.decode_base58 is
   'The bytes of a text in base58, all of whose characters are of that alphabet.';
 
 create function secrets.is_base58_address(value text)
 returns boolean
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   decoded bytea;
@@ -56,16 +50,13 @@ begin
 end
 $$;
 
-comment on function secrets.is_base58_address(text) is
-  'True if a text is a public address or extended public key in base58 with the right checksum, as of Bitcoin, Tron, Tezos or '
-  'XRP. A private key is not.';
+comment on function secrets.is_base58_address is
+  'True if a text is a public address or extended public key in base58 with the right checksum, as of Bitcoin, '
+  'Tron, Tezos or XRP. A private key is not.';
 
 create function secrets.is_bech32_address(value text)
 returns boolean
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   prefix constant text := substring(value from '^([a-z]{1,20})1[ac-hj-np-z02-9]{20,}$');
@@ -91,16 +82,13 @@ begin
 end
 $$;
 
-comment on function secrets.is_bech32_address(text) is
-  'True if a text in lower case is something public in bech32 or bech32m with the right checksum, as an address of Bitcoin or of '
-  'a chain of Cosmos. A secret key is not.';
+comment on function secrets.is_bech32_address is
+  'True if a text in lower case is something public in bech32 or bech32m with the right checksum, as an address of '
+  'Bitcoin or of a chain of Cosmos. A secret key is not.';
 
 create function secrets.is_content_identifier(value text)
 returns boolean
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return case
   when value ~ '^(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|12D3KooW[1-9A-HJ-NP-Za-km-z]{44})$' then
     pg_catalog.substr(secrets.decode_base58(value), 1, 2) in ('\x1220', '\x0024')
@@ -108,19 +96,17 @@ return case
   else value ~ '^(?:baf[ky][a-z2-7]{55}|baguqe[a-z2-7]{55}|bafz[a-z2-7]{55,61}|k[25][a-z0-9]{59,61}|zdj7[1-9A-HJ-NP-Za-km-z]{45}|zb2rh[1-9A-HJ-NP-Za-km-z]{44})$'
 end;
 
-comment on function secrets.is_content_identifier(text) is 'True if a text is an identifier of contents or of a peer of IPFS.';
+comment on function secrets.is_content_identifier is
+  'True if a text is an identifier of contents or of a peer of IPFS.';
 
 create function secrets.is_public_identifier(value text)
 returns boolean
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return value ~ '^(?:0[xX](?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})|did:[a-z0-9]+:.*)$'
   or secrets.is_content_identifier(value) or secrets.is_base58_address(value) or secrets.is_bech32_address(value)
   -- Keys of did:key, which stand behind a # again.
   or value ~ '^z6Mk[1-9A-HJ-NP-Za-km-z]{44}$';
 
-comment on function secrets.is_public_identifier(text) is
-  'True if a text is an address or a hash of a chain, a decentralised identifier, or an identifier of contents: all of them may '
-  'be known.';
+comment on function secrets.is_public_identifier is
+  'True if a text is an address or a hash of a chain, a decentralised identifier, or an identifier of contents: all '
+  'of them may be known.';

@@ -3,20 +3,15 @@
 
 create function secrets.in_group(expression text)
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 -- Flags such as (?i) must stay at the beginning.
 return coalesce(substring(expression from '^\(\?[a-z]+\)'), '') || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')';
 
-comment on function secrets.in_group(text) is 'A regular expression whose first capturing group is the whole match.';
+comment on function secrets.in_group is 'A regular expression whose first capturing group is the whole match.';
 
 create function secrets.split_at(content text, expression text, flags text default '')
 returns table (place bigint, before text, whole text, part text)
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
   -- Two passes over the text, however many matches it has.
   select s.place, s.piece, m.groups[1], coalesce(m.groups[2], m.groups[1])
@@ -24,49 +19,42 @@ begin atomic
   left join pg_catalog.regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as m (groups, place) on m.place = s.place;
 end;
 
-comment on function secrets.split_at(text, text, text) is
-  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing group or, if it has none, the match again. The last row has no match. flags: those of regexp_matches().';
+comment on function secrets.split_at is
+  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing '
+  'group or, if it has none, the match again. The last row has no match. flags: those of regexp_matches().';
 
 create function secrets.offset_in(whole text, part text)
 returns integer
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 -- The secret ends its match; what stands before it may repeat it.
 return pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1;
 
-comment on function secrets.offset_in(text, text) is 'How many characters of a match stand before the secret in it.';
+comment on function secrets.offset_in is 'How many characters of a match stand before the secret in it.';
 
 create function secrets.line_starts(content text)
 returns integer[]
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return array(
   select (1 + coalesce(sum(pg_catalog.length(l.line) + 1) over (order by l.n rows between unbounded preceding and 1 preceding), 0))::integer
   from pg_catalog.string_to_table(content, E'\n') with ordinality as l (line, n)
   order by l.n);
 
-comment on function secrets.line_starts(text) is 'Where each line of a text begins, in characters from 1.';
+comment on function secrets.line_starts is 'Where each line of a text begins, in characters from 1.';
 
 create function secrets.is_excepted(tenant_id uuid, pattern text, part text)
 returns boolean
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 return exists (
   select from public.secret_exceptions e
   where e.tenant_id = is_excepted.tenant_id and e.is_active and (e.pattern is null or e.pattern = is_excepted.pattern)
     and part ~ ('^(?:' || e.expression || ')$'));
 
-comment on function secrets.is_excepted(uuid, text, text) is 'True if an administrator of the tenant registered that this text is harmless.';
+comment on function secrets.is_excepted is
+  'True if an administrator of the tenant registered that this text is harmless.';
 
 create function secrets.patterns_for(content text, tenant_id uuid, severities text[])
 returns setof public.secret_patterns
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
   -- Several patterns share a hint.
   with hints as materialized (
@@ -87,32 +75,30 @@ begin atomic
   order by p.tenant_id nulls first, p.pattern_id;
 end;
 
-comment on function secrets.patterns_for(text, uuid, text[]) is
-  'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or hint rule it out.';
+comment on function secrets.patterns_for is
+  'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or '
+  'hint rule it out.';
 
 create function secrets.has_exceptions(tenant_id uuid, pattern text)
 returns boolean
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 return exists (
   select from public.secret_exceptions e
   where e.tenant_id = has_exceptions.tenant_id and e.is_active and (e.pattern is null or e.pattern = has_exceptions.pattern));
 
-comment on function secrets.has_exceptions(uuid, text) is
-  'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. Asked once, it saves a look at each match.';
+comment on function secrets.has_exceptions is
+  'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. '
+  'Asked once, it saves a look at each match.';
 
 create function secrets.max_likenesses() returns integer language sql immutable parallel safe return 10000;
 
-comment on function secrets.max_likenesses() is
-  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of hundreds of '
-  'kilobytes can have more.';
+comment on function secrets.max_likenesses is
+  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of '
+  'hundreds of kilobytes can have more.';
 
 create function secrets.ranges_of(content text, expression text, flags text, places bigint[])
 returns int4range[]
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 return array(
   select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + pg_catalog.length(f.part))
   from (
@@ -125,18 +111,16 @@ return array(
   where f.place in (select pg_catalog.unnest(places))
   order by f.place);
 
-comment on function secrets.ranges_of(text, text, text, bigint[]) is
-  'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches count from 1, '
-  'in order.';
+comment on function secrets.ranges_of is
+  'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches '
+  'count from 1, in order.';
 
 -- Each match is verified once, and places are computed only if one passes. If only the first are wanted, the search
 -- begins with the first 32 kB and takes more of the text as long as it finds too few.
 create function secrets.places_of(
   content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
 returns int4range[]
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   total constant integer := length(content);
@@ -180,18 +164,16 @@ begin
 end
 $$;
 
-comment on function secrets.places_of(text, text, text, text, uuid, text, integer) is
-  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which ends early. '
-  'flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() '
-  'matches that are none.';
+comment on function secrets.places_of is
+  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which '
+  'ends early. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
+  'more than max_likenesses() matches that are none.';
 
 -- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
 -- their words.
 create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text, most integer default null)
 returns table (place bigint, range int4range, pattern text)
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -249,17 +231,15 @@ end
 $$;
 
 comment on function secrets.find_in_words is
-  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or '
-  'words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: '
-  'how many are looked for with each pattern; with 1, the first word alone is returned.';
+  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() '
+  'or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds '
+  'something in it. most: how many are looked for with each pattern; with 1, the first word alone is returned.';
 
 -- Compares the text, with its look-alikes replaced, with one pattern after the other; then its words in which
 -- characters are encoded, or set apart by spaces or line breaks.
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (pattern text, "position" integer, length integer)
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -294,21 +274,20 @@ begin
 end
 $$;
 
-comment on function secrets.find_in_text(text, uuid, text[], integer) is
-  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are '
-  'compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the '
-  'search for one ends with the first pattern that finds any.';
+comment on function secrets.find_in_text is
+  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these '
+  'severities are compared, those of the tenant too. most: how many are looked for with each pattern, from the '
+  'beginning of the text; the search for one ends with the first pattern that finds any.';
 
 create function secrets.max_redactions_of_a_match() returns integer language sql immutable parallel safe return 8;
 
-comment on function secrets.max_redactions_of_a_match() is 'How often one pattern is tried again on a text that it was redacted in.';
+comment on function secrets.max_redactions_of_a_match is
+  'How often one pattern is tried again on a text that it was redacted in.';
 
 -- Each pattern works on what those before it have left, so that a secret is replaced once, under the name of the most
 -- exact pattern.
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -355,5 +334,5 @@ begin
 end
 $$;
 
-comment on function secrets.redact_text(text, uuid, text[]) is
+comment on function secrets.redact_text is
   'A text with each secret replaced by [redacted: pattern], and how many were replaced.';

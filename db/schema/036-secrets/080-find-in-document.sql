@@ -3,9 +3,7 @@
 
 create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean, most integer)
 returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -28,10 +26,7 @@ $$;
 
 create function secrets.is_named_secret(name text, value text, is_strict boolean)
 returns boolean
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return case
   -- Counting the characters of a long text takes as long as a pattern.
   when name is null or pg_catalog.octet_length(value) > 2048 or pg_catalog.length(value) not between 6 and 512 then false
@@ -41,47 +36,40 @@ return case
       or is_strict and value !~ '^[0-9.]*$' and secrets.is_any_value(value))
 end;
 
-comment on function secrets.is_named_secret(text, text, boolean) is
-  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if it is strict, '
-  'is no placeholder.';
+comment on function secrets.is_named_secret is
+  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if '
+  'it is strict, is no placeholder.';
 
-comment on function secrets.find_in_value(text, text, uuid, text, boolean, integer) is
+comment on function secrets.find_in_value is
   'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
 
 create function secrets.step(key text)
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return '.' || case
   when key ~ '^[A-Za-z_][A-Za-z0-9_-]{0,39}$'
     and (not secrets.needs_look(key, null, true) or key ~ '^[A-Za-z_-]+$' and not secrets.is_random(key)) then key
   else '*' end;
 
-comment on function secrets.step(text) is
+comment on function secrets.step is
   'A key as a path shows it: * if it is no plain name, since a key can be a secret itself.';
 
 create function secrets.path_of(steps text[])
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return '$' || coalesce((
   select pg_catalog.string_agg(case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
   from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
 
-comment on function secrets.path_of(text[]) is
-  'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
+comment on function secrets.path_of is
+  'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an '
+  'element.';
 
 -- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick
 -- tests.
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean, most integer default null)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -115,15 +103,13 @@ begin
 end
 $$;
 
-comment on function secrets.find_in_document_of(uuid, jsonb, boolean, integer) is
-  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most so many.';
+comment on function secrets.find_in_document_of is
+  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most '
+  'so many.';
 
 create function secrets.find_in_document(document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable security definer set search_path = ''
 begin atomic
   select f.pattern, f.path, f."position", f.line, f."column"
   from identity.current_tenant_id() as t (tenant_id)
@@ -132,16 +118,15 @@ begin atomic
   where strict or secrets.needs_look(document::text, secrets.own_test(t.tenant_id), false);
 end;
 
-comment on function secrets.find_in_document(jsonb, boolean) is
-  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in the text, in '
-  'characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only '
-  'if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+comment on function secrets.find_in_document is
+  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in '
+  'the text, in characters from its beginning and by line and column. If strict, personal data and long tokens too. '
+  'The path shows keys only if they are plain names. Definer: compares with the patterns and exceptions of the '
+  'caller''s tenant alone.';
 
 -- Calls itself for keys, members and elements; a part in which the quick tests find nothing stays as it is.
 create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -180,25 +165,25 @@ begin
 end
 $$;
 
-comment on function secrets.redact_value(text, jsonb, uuid, text, text[], boolean) is
-  'A value of a document with each secret replaced, and how many were. The name of a member tells what its value is.';
+comment on function secrets.redact_value is
+  'A value of a document with each secret replaced, and how many were. The name of a member tells what its value '
+  'is.';
 
 create type secrets.redaction as (document jsonb, replaced integer);
 comment on type secrets.redaction is 'A document without secrets, and how many were replaced.';
 
 create function secrets.redact_document(document jsonb, strict boolean)
 returns secrets.redaction
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable security definer set search_path = ''
 return (
   select (v.redacted, v.replaced)::secrets.redaction
   from identity.current_tenant_id() as t (tenant_id)
   cross join lateral secrets.redact_value(null, document, t.tenant_id, secrets.own_test(t.tenant_id), secrets.severities_for(t.tenant_id, strict), strict) as v);
 
-comment on function secrets.redact_document(jsonb, boolean) is
-  'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
+comment on function secrets.redact_document is
+  'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with '
+  'the patterns and exceptions of the caller''s tenant alone.';
 
-grant execute on function secrets.find_in_document(jsonb, boolean), secrets.redact_document(jsonb, boolean)
-  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function
+  secrets.find_in_document, secrets.redact_document
+to l9_agent, l9_admin, l9_platform_admin, l9_worker;

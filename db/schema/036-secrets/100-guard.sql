@@ -3,9 +3,7 @@
 
 create function secrets.raise_secret(path text, pattern text, place integer, line integer default 1, "column" integer default null)
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 begin
   begin
@@ -22,28 +20,22 @@ begin
 end
 $$;
 
-comment on function secrets.raise_secret(text, text, integer, integer, integer) is
-  'Raises L9SEC, which names path, pattern and place, never the text. Its detail is the list of findings: path, line, column and '
-  'pattern.';
+comment on function secrets.raise_secret is
+  'Raises L9SEC, which names path, pattern and place, never the text. Its detail is the list of findings: path, '
+  'line, column and pattern.';
 
 create function secrets.field_of(path text)
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 -- The content of a memory stands in its envelope, but callers know it by its own name.
 return pg_catalog.regexp_replace(pg_catalog.regexp_replace(path, '^\$\.', ''), '^envelope\.content\M', 'content');
 
-comment on function secrets.field_of(text) is 'The path of a finding in a row as an error names it.';
+comment on function secrets.field_of is 'The path of a finding in a row as an error names it.';
 
 -- The settings of the tenant decide: redact all, refuse at the first finding, or audit up to 1000 of them.
 create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, only_audits boolean, redacts boolean)
 returns jsonb
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -87,15 +79,14 @@ begin
 end
 $$;
 
-comment on function secrets.guard(jsonb, uuid, text, text, boolean, boolean) is
-  'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the fields without them, or audits that they were let through. Null if the fields stay as they are. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.';
+comment on function secrets.guard is
+  'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the fields without them, or '
+  'audits that they were let through. Null if the fields stay as they are. Definer: reads the settings of the '
+  'row''s tenant, and callers cannot write audit_log.';
 
 create function secrets.check_texts(texts text[], field text)
 returns void
-language plpgsql
-stable
-security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   me constant identity.identity := identity.require_identity();
@@ -111,27 +102,23 @@ begin
 end
 $$;
 
-comment on function secrets.check_texts(text[], text) is
-  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several transactions, '
-  'before the first. Definer: compares with the patterns of the caller''s tenant.';
+comment on function secrets.check_texts is
+  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several '
+  'transactions, before the first. Definer: compares with the patterns of the caller''s tenant.';
 
-grant execute on function secrets.check_texts(text[], text) to l9_agent, l9_admin;
+grant execute on function secrets.check_texts to l9_agent, l9_admin;
 
 create function secrets.redacted_count()
 returns integer
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 return nullif(pg_catalog.current_setting('l9.redacted', true), '')::integer;
 
-comment on function secrets.redacted_count() is 'How many secrets the guard replaced in this transaction; null if none.';
+comment on function secrets.redacted_count is
+  'How many secrets the guard replaced in this transaction; null if none.';
 
 create function secrets.as_stored(content text, tenant_id uuid)
 returns text
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable security definer set search_path = ''
 return case
   when exists (select from public.secret_settings s where s.tenant_id = as_stored.tenant_id and s.on_secret = 'redact')
     and secrets.needs_look(content, secrets.own_test(tenant_id), false)
@@ -139,34 +126,30 @@ return case
   else content
 end;
 
-comment on function secrets.as_stored(text, uuid) is
-  'A text as a table stores it: without its secrets where the tenant redacts them. Definer: reads the settings of the tenant.';
+comment on function secrets.as_stored is
+  'A text as a table stores it: without its secrets where the tenant redacts them. Definer: reads the settings of '
+  'the tenant.';
 
-grant execute on function secrets.redacted_count(), secrets.as_stored(text, uuid) to l9_agent, l9_admin;
+grant execute on function secrets.redacted_count, secrets.as_stored to l9_agent, l9_admin;
 
 create function secrets.refuse_in(fields jsonb)
 returns void
-language sql
-volatile
-security definer
-set search_path = ''
+language sql volatile security definer set search_path = ''
 begin atomic
   select secrets.guard(fields, identity.current_tenant_id(), 'packet_store', 'INSERT', false, false)
   where not exists (
     select from public.secret_settings s where s.tenant_id = identity.current_tenant_id() and s.on_secret <> 'refuse');
 end;
 
-comment on function secrets.refuse_in(jsonb) is
-  'Raises L9SEC for a secret in fields that are stored in parts, by their own place in what the caller gave, if the caller''s '
-  'tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s tenant alone.';
+comment on function secrets.refuse_in is
+  'Raises L9SEC for a secret in fields that are stored in parts, by their own place in what the caller gave, if the '
+  'caller''s tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s tenant alone.';
 
-grant execute on function secrets.refuse_in(jsonb) to l9_agent, l9_admin;
+grant execute on function secrets.refuse_in to l9_agent, l9_admin;
 
 create function secrets.guarded_columns(guarded regclass, except_columns text[])
 returns setof name
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
   select a.attname
   from pg_catalog.pg_attribute a
@@ -178,16 +161,16 @@ begin atomic
   order by a.attnum;
 end;
 
-comment on function secrets.guarded_columns(regclass, text[]) is
-  'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are chosen from a list or computed.';
+comment on function secrets.guarded_columns is
+  'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are '
+  'chosen from a list or computed.';
 
 -- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
 -- ask for a look.
 create procedure secrets.guard_table(
   guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true, then_do text default '',
   refused_columns text[] default '{}')
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = guarded);
@@ -245,5 +228,9 @@ begin
 end
 $$;
 
-comment on procedure secrets.guard_table(regclass, text[], text, boolean, text, text[]) is
-  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they are written. except_columns are left out; passes_when is a condition under which secrets are only audited; redacts is false for a table whose texts cannot be replaced, where they are refused instead, and refused_columns names the columns of another table of which this is true; then_do is run after texts were redacted.';
+comment on procedure secrets.guard_table is
+  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns '
+  'whenever they are written. except_columns are left out; passes_when is a condition under which secrets are only '
+  'audited; redacts is false for a table whose texts cannot be replaced, where they are refused instead, and '
+  'refused_columns names the columns of another table of which this is true; then_do is run after texts were '
+  'redacted.';

@@ -2,9 +2,7 @@
 
 create function secrets.tg_audit_query_texts__redact()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   -- A search for a secret is answered, but its text is not kept.
@@ -15,7 +13,7 @@ begin
 end
 $$;
 
-comment on function secrets.tg_audit_query_texts__redact() is
+comment on function secrets.tg_audit_query_texts__redact is
   'Replaces secrets in the text of a search before it is kept. Definer: reads the settings of the row''s tenant.';
 
 create trigger _100_redact before insert or update of query on public.audit_query_texts

@@ -4,10 +4,7 @@
 create function public.set_secret_settings(
   on_secret text default null, guards_personal_data boolean default null, tenant_id uuid default null)
 returns public.secret_settings
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -30,14 +27,15 @@ begin
 end
 $$;
 
-comment on function public.set_secret_settings(text, boolean, uuid) is
-  'Sets what a tenant (by default the caller''s own) does with a secret in a write: refuse, redact or allow; and whether personal data counts as one. Arguments left out stay as they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
+comment on function public.set_secret_settings is
+  'Sets what a tenant (by default the caller''s own) does with a secret in a write: refuse, redact or allow; and '
+  'whether personal data counts as one. Arguments left out stay as they are. For admins whose token covers all '
+  'scopes and projects. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to change '
+  'settings.';
 
 create function secrets.refresh_own_test(tenant_id uuid)
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 begin
@@ -51,14 +49,11 @@ begin
 end
 $$;
 
-comment on function secrets.refresh_own_test(uuid) is
-  'Computes the quick test of a tenant from its patterns and settings.';
+comment on function secrets.refresh_own_test is 'Computes the quick test of a tenant from its patterns and settings.';
 
 create function secrets.check_expression(field text, expression text)
 returns void
-language plpgsql
-immutable
-set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
 declare
   is_empty_match boolean;
@@ -81,14 +76,13 @@ begin
 end
 $$;
 
-comment on function secrets.check_expression(text, text) is
-  'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, which can take very long, and with at most one capturing group.';
+comment on function secrets.check_expression is
+  'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, '
+  'which can take very long, and with at most one capturing group.';
 
 create function secrets.refuse_literal_secret(field text, expression text, tenant_id uuid)
 returns void
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   found_secret record;
@@ -103,17 +97,14 @@ begin
 end
 $$;
 
-comment on function secrets.refuse_literal_secret(text, text, uuid) is
+comment on function secrets.refuse_literal_secret is
   'Raises L9SEC if a credential stands in an expression: every caller of the tenant may read it.';
 
 -- Checks every argument, inserts or changes the pattern, and computes the quick test of the tenant again.
 create function public.register_secret_pattern(
   name text, finds text, expression text, keywords text[] default null, severity text default 'credential', tenant_id uuid default null)
 returns public.secret_patterns
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -151,7 +142,7 @@ begin
 end
 $$;
 
-comment on function public.register_secret_pattern(text, text, text, text[], text, uuid) is
+comment on function public.register_secret_pattern is
   'Adds a pattern to a tenant (default: the caller''s own), or changes it. expression: a regular expression; its '
   'only capturing group, if any, is the secret. keywords: one of them stands in every match; they speed up saves. '
   'severity: credential or personal. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, '
@@ -159,10 +150,7 @@ comment on function public.register_secret_pattern(text, text, text, text[], tex
 
 create function public.deactivate_secret_pattern(name text, tenant_id uuid default null)
 returns public.secret_patterns
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -181,17 +169,16 @@ begin
 end
 $$;
 
-comment on function public.deactivate_secret_pattern(text, uuid) is
-  'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is no secret. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
+comment on function public.deactivate_secret_pattern is
+  'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is '
+  'no secret. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: '
+  'this function is the only way to write patterns.';
 
 -- Neither the expression nor the reason may hold a credential, because every caller of the tenant can read them.
 create function public.register_secret_exception(
   expression text, reason text, pattern text default null, tenant_id uuid default null)
 returns public.secret_exceptions
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -220,7 +207,7 @@ begin
 end
 $$;
 
-comment on function public.register_secret_exception(text, text, text, uuid) is
+comment on function public.register_secret_exception is
   'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the '
   'caller''s own), for one pattern or, if none is named, for all. Callers may read the expression, so it must not '
   'hold a credential. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. '
@@ -228,10 +215,7 @@ comment on function public.register_secret_exception(text, text, text, uuid) is
 
 create function public.deactivate_secret_exception(exception_id uuid, tenant_id uuid default null)
 returns public.secret_exceptions
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -249,13 +233,11 @@ begin
 end
 $$;
 
-comment on function public.deactivate_secret_exception(uuid, uuid) is
-  'Switches off an exception. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the only way to write exceptions.';
+comment on function public.deactivate_secret_exception is
+  'Switches off an exception. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, '
+  'L9AUT. Definer: this function is the only way to write exceptions.';
 
 grant execute on function
-  public.set_secret_settings(text, boolean, uuid),
-  public.register_secret_pattern(text, text, text, text[], text, uuid),
-  public.deactivate_secret_pattern(text, uuid),
-  public.register_secret_exception(text, text, text, uuid),
-  public.deactivate_secret_exception(uuid, uuid)
+  public.set_secret_settings, public.register_secret_pattern, public.deactivate_secret_pattern,
+  public.register_secret_exception, public.deactivate_secret_exception
 to l9_admin, l9_platform_admin;

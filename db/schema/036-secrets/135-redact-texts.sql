@@ -2,10 +2,7 @@
 
 create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[])
 returns jsonb
-language plpgsql
-stable
-parallel safe
-set search_path = ''
+language plpgsql stable parallel safe set search_path = ''
 as $$
 #variable_conflict use_variable
 begin
@@ -29,5 +26,6 @@ begin
 end
 $$;
 
-comment on function secrets.redact_texts(jsonb, uuid, text, text[]) is
-  'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit log is full of ids of keys and tokens.';
+comment on function secrets.redact_texts is
+  'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a '
+  'secret: the audit log is full of ids of keys and tokens.';

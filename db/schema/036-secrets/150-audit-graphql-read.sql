@@ -3,10 +3,7 @@
 create function audit.audit_graphql_read(
   operation_name text, tables jsonb, totals jsonb, ids jsonb, project_id text default null, scope text default null)
 returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform identity.require_identity();
@@ -33,9 +30,9 @@ end
 $$;
 
 comment on function audit.audit_graphql_read is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, '
-  'the ids of the rows that it returned or whose cursors it returned, and the project and scope if it asked for one or these '
-  'rows have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can '
-  'only add rows about itself, and secrets in what it named are replaced.';
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that '
+  'it returned, the ids of the rows that it returned or whose cursors it returned, and the project and scope if it '
+  'asked for one or these rows have only one. The gateway sends the answer only after this row was written. '
+  'Definer: writes audit_log. A caller can only add rows about itself, and secrets in what it named are replaced.';
 
 grant execute on function audit.audit_graphql_read to l9_agent, l9_admin, l9_platform_admin;

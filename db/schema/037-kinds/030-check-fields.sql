@@ -3,11 +3,7 @@
 
 create function kinds.field_time(value jsonb, ends_day boolean default false)
 returns timestamptz
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
-set timezone = 'UTC'
+language plpgsql immutable parallel safe set search_path = '' set timezone = 'UTC'
 as $$
 declare
   written constant text := value #>> '{}';
@@ -23,26 +19,20 @@ end
 $$;
 
 comment on function kinds.field_time is
-  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is '
-  'in UTC. A date is the beginning of its day or, with ends_day, its end.';
+  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an '
+  'offset it is in UTC. A date is the beginning of its day or, with ends_day, its end.';
 
 create function kinds.with_article(kind text)
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return case when kind ~ '^[aeiou]' then 'an ' else 'a ' end || kind;
 
-comment on function kinds.with_article(text) is 'The name of a kind in a sentence, such as an issue.';
+comment on function kinds.with_article is 'The name of a kind in a sentence, such as an issue.';
 
 -- Checks the type first, then the length, the choices and that it is not blank, and then the parts of objects.
 create function kinds.check_value(kind text, field text, rule jsonb, value jsonb)
 returns void
-language plpgsql
-stable
-parallel safe
-set search_path = ''
+language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
   type constant text := rule ->> 'type';
@@ -87,10 +77,7 @@ $$;
 -- one pass.
 create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb)
 returns void
-language plpgsql
-stable
-parallel safe
-set search_path = ''
+language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
   object record;
@@ -121,18 +108,16 @@ begin
 end
 $$;
 
-comment on function kinds.check_parts(text, text, jsonb, jsonb) is
-  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as steps.0.number.';
-comment on function kinds.check_value(text, text, jsonb, jsonb) is
+comment on function kinds.check_parts is
+  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as '
+  'steps.0.number.';
+comment on function kinds.check_value is
   'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule of its field.';
 
 -- Three passes: required fields are there, every field is known and has a valid value, and checksums are right.
 create function kinds.check_fields(kind text, rules jsonb, fields jsonb)
 returns void
-language plpgsql
-stable
-parallel safe
-set search_path = ''
+language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
   rule_of constant jsonb := rules -> 'fields';
@@ -159,11 +144,10 @@ begin
 end
 $$;
 
-comment on function kinds.check_fields(text, jsonb, jsonb) is
-  'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field that breaks one.';
+comment on function kinds.check_fields is
+  'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the '
+  'first field that breaks one.';
 
 grant execute on function
-  kinds.field_time, kinds.with_article(text),
-  kinds.check_parts(text, text, jsonb, jsonb), kinds.check_value(text, text, jsonb, jsonb),
-  kinds.check_fields(text, jsonb, jsonb)
+  kinds.field_time, kinds.with_article, kinds.check_parts, kinds.check_value, kinds.check_fields
 to l9_agent, l9_admin, l9_worker;

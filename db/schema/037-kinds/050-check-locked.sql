@@ -3,10 +3,7 @@
 
 create function kinds.check_locked(kind text, rules jsonb, old_fields jsonb, new_fields jsonb)
 returns void
-language plpgsql
-stable
-parallel safe
-set search_path = ''
+language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
   allowed jsonb := rules -> 'allowed_when_locked';
@@ -40,18 +37,17 @@ $$;
 
 create function kinds.raise_locked(kind text, rules jsonb, field text)
 returns void
-language plpgsql
-stable
-parallel safe
-set search_path = ''
+language plpgsql stable parallel safe set search_path = ''
 as $$
 begin
   perform identity.raise_error('L9IMM', format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')), field);
 end
 $$;
 
-comment on function kinds.check_locked(text, jsonb, jsonb, jsonb) is
-  'Raises L9IMM, naming the field and what to do instead, if a change of fields is one that the kind no longer allows.';
-comment on function kinds.raise_locked(text, jsonb, text) is 'Raises L9IMM for a locked field, with what its kind says can be done instead.';
+comment on function kinds.check_locked is
+  'Raises L9IMM, naming the field and what to do instead, if a change of fields is one that the kind no longer '
+  'allows.';
+comment on function kinds.raise_locked is
+  'Raises L9IMM for a locked field, with what its kind says can be done instead.';
 
-grant execute on function kinds.check_locked(text, jsonb, jsonb, jsonb), kinds.raise_locked(text, jsonb, text) to l9_agent, l9_admin, l9_worker;
+grant execute on function kinds.check_locked, kinds.raise_locked to l9_agent, l9_admin, l9_worker;

@@ -1,36 +1,22 @@
 -- Writes the fields of a kind and computes its rules. The migration calls define_fields() for the built-in kinds, and
 -- register_memory_kind() for those of tenants.
 
-create function kinds.max_kinds()
-returns integer
-language sql
-immutable
-parallel safe
-return 100;
+create function kinds.max_kinds() returns integer language sql immutable parallel safe return 100;
 
-create function kinds.max_fields()
-returns integer
-language sql
-immutable
-parallel safe
-return 64;
+create function kinds.max_fields() returns integer language sql immutable parallel safe return 64;
 
 create function kinds.reserved()
 returns text[]
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return array['event', 'fact', 'lesson', 'message', 'note', 'reasoning_trace', 'reflection', 'session', 'summary', 'task_reflection'];
 
-comment on function kinds.reserved() is 'Kinds that other parts write, so that no tenant can give them rules.';
-comment on function kinds.max_kinds() is 'The most kinds that a tenant can register.';
-comment on function kinds.max_fields() is 'The most fields that a kind can have.';
+comment on function kinds.reserved is 'Kinds that other parts write, so that no tenant can give them rules.';
+comment on function kinds.max_kinds is 'The most kinds that a tenant can register.';
+comment on function kinds.max_fields is 'The most fields that a kind can have.';
 
 create function kinds.compile(kind_id uuid)
 returns jsonb
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
   select jsonb_build_object(
     'fields', jsonb_object_agg(f.field, jsonb_strip_nulls(jsonb_build_object(
@@ -53,13 +39,11 @@ begin atomic
   group by k.kind_id;
 end;
 
-comment on function kinds.compile(uuid) is 'The rules of a kind as the trigger reads them, from its row and its fields.';
+comment on function kinds.compile is 'The rules of a kind as the trigger reads them, from its row and its fields.';
 
 create function kinds.check_names(argument text, names text[], field_names text[])
 returns void
-language plpgsql
-immutable
-set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
 declare
   unknown text := (select min(n) from unnest(names) as n where n is null or n <> all (field_names));
@@ -72,9 +56,7 @@ $$;
 
 create function kinds.check_condition(argument text, condition jsonb, field_names text[])
 returns void
-language plpgsql
-immutable
-set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
 begin
   if jsonb_typeof(condition) <> 'object'
@@ -86,14 +68,13 @@ begin
 end
 $$;
 
-comment on function kinds.check_names(text, text[], text[]) is 'Raises L9VAL if one of the names is no field of the kind.';
-comment on function kinds.check_condition(text, jsonb, text[]) is 'Raises L9VAL unless this is a condition on fields of the kind, or null.';
+comment on function kinds.check_names is 'Raises L9VAL if one of the names is no field of the kind.';
+comment on function kinds.check_condition is
+  'Raises L9VAL unless this is a condition on fields of the kind, or null.';
 
 create function kinds.define_fields(kind_id uuid, tenant_id uuid, fields jsonb)
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   field jsonb;
@@ -113,5 +94,6 @@ begin
 end
 $$;
 
-comment on function kinds.define_fields(uuid, uuid, jsonb) is
-  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, sha256_of, parts, meaning) and computes its rules.';
+comment on function kinds.define_fields is
+  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, '
+  'max_length, sha256_of, parts, meaning) and computes its rules.';

@@ -2,8 +2,7 @@
 -- end.
 
 create procedure kinds.define_built_in(kind text, purpose text, rules jsonb, fields jsonb)
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 declare
   defined public.memory_kinds := jsonb_populate_record(null::public.memory_kinds, rules);

@@ -3,9 +3,7 @@
 
 create function kinds.check_new_parts(field text, type text, parts jsonb)
 returns void
-language plpgsql
-immutable
-set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
 begin
   if parts is null then
@@ -23,13 +21,12 @@ begin
 end
 $$;
 
-comment on function kinds.check_new_parts(text, text, jsonb) is 'Raises L9VAL unless these are parts that the objects in a field may have, or null.';
+comment on function kinds.check_new_parts is
+  'Raises L9VAL unless these are parts that the objects in a field may have, or null.';
 
 create function kinds.check_whole(kind text, part_of_kind text, part_of_field text, tenant_id uuid, ids text[])
 returns void
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   whole public.memory_kinds;
@@ -52,15 +49,14 @@ begin
 end
 $$;
 
-comment on function kinds.check_whole(text, text, text, uuid, text[]) is
-  'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type uuid.';
+comment on function kinds.check_whole is
+  'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type '
+  'uuid.';
 
 -- Checks one field after the other, so that the error names the one that is wrong.
 create function kinds.check_new_fields(fields jsonb)
 returns text[]
-language plpgsql
-immutable
-set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
 declare
   field jsonb;
@@ -102,7 +98,8 @@ begin
 end
 $$;
 
-comment on function kinds.check_new_fields(jsonb) is 'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns their names.';
+comment on function kinds.check_new_fields is
+  'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns their names.';
 
 -- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to
 -- define_fields().
@@ -126,10 +123,7 @@ create function public.register_memory_kind(
   part_of_kind text default null,
   part_of_field text default null)
 returns public.memory_kinds
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -197,13 +191,10 @@ begin
 end
 $$;
 
-comment on function public.register_memory_kind(
-  text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid, text, text) is
-  'Registers a kind of a tenant (by default the caller''s own), or changes it: rules (the columns of memory_kinds),'
-  ' and fields, a list of {field, type, is_required, choices, max_length, sha256_of, parts, meaning}. Memories keep'
-  ' what they have until their next change. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, '
+comment on function public.register_memory_kind is
+  'Registers a kind of a tenant (by default the caller''s own), or changes it: rules (the columns of memory_kinds), '
+  'and fields, a list of {field, type, is_required, choices, max_length, sha256_of, parts, meaning}. Memories keep '
+  'what they have until their next change. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, '
   'L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
 
-grant execute on function public.register_memory_kind(
-  text, text, jsonb, text, text[], text[], jsonb, jsonb, text[], jsonb, text, text, interval, text, interval, uuid, text, text)
-to l9_admin, l9_platform_admin;
+grant execute on function public.register_memory_kind to l9_admin, l9_platform_admin;

@@ -8,29 +8,23 @@ comment on type packets.time_condition is 'Some time at this path lies in this r
 create type packets.where_condition as (path jsonpath, times packets.time_condition[]);
 
 comment on type packets.where_condition is
-  'A compiled where. path: a predicate on the envelope; times: ranges of times, each of which must hold. Null: no such condition.';
+  'A compiled where. path: a predicate on the envelope; times: ranges of times, each of which must hold. Null: no '
+  'such condition.';
 
 create function packets.has_times(envelope jsonb, times packets.time_condition[])
 returns boolean
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return not exists (
   select from pg_catalog.unnest(times) as t
   where not exists (
     select from pg_catalog.jsonb_path_query(envelope, t.path, silent => true) as found (value)
     where kinds.field_time(found.value) operator(pg_catalog.<@) t.range));
 
-comment on function packets.has_times(jsonb, packets.time_condition[]) is
-  'True if an envelope has a time in each of these ranges.';
+comment on function packets.has_times is 'True if an envelope has a time in each of these ranges.';
 
 create function packets.field_path(field text)
 returns text
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   if field !~ '^[^.]+([.][^.]+){0,7}$' or octet_length(field) > 200 then
@@ -45,15 +39,12 @@ begin
 end
 $$;
 
-comment on function packets.field_path(text) is
+comment on function packets.field_path is
   'The path of a field, such as status or address.city, in an envelope. Raises L9VAL for a text that names none.';
 
 create function packets.check_operand(operator text, operand jsonb)
 returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   type constant text := jsonb_typeof(operand);
@@ -74,20 +65,19 @@ begin
 end
 $$;
 
-comment on function packets.check_operand(text, jsonb) is 'Raises L9VAL for an operator that a where does not know, or a value that it does not take.';
+comment on function packets.check_operand is
+  'Raises L9VAL for an operator that a where does not know, or a value that it does not take.';
 
 create function packets.operators_of(wanted jsonb)
 returns jsonb
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return case pg_catalog.jsonb_typeof(wanted)
   when 'object' then wanted
   when 'array' then pg_catalog.jsonb_build_object('in', wanted)
   else pg_catalog.jsonb_build_object('eq', wanted) end;
 
-comment on function packets.operators_of(jsonb) is 'What a where says of a field, in its long form: a value means eq, a list means in.';
+comment on function packets.operators_of is
+  'What a where says of a field, in its long form: a value means eq, a list means in.';
 
 create function packets.is_day(operand jsonb)
 returns boolean
@@ -100,10 +90,7 @@ comment on function packets.is_day is
 -- Bounds that are times become ranges; every other test becomes a part of one predicate of jsonpath.
 create function packets.compile_where("where" jsonb)
 returns packets.where_condition
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -162,27 +149,27 @@ begin
 end
 $$;
 
-comment on function packets.compile_where(jsonb) is
-  'Compiles conditions on fields of the envelope, all of which must hold: {"status": "open", "kind": ["a", "b"], "priority": {"gte": 2, "lt": 5}, "due": {"lt": "2026-12-01"}, "owner.name": {"exists": true}}. Null if there is none. A field that holds a list matches if one of its elements does. Raises L9VAL or L9LIM.';
+comment on function packets.compile_where is
+  'Compiles conditions on fields of the envelope, all of which must hold: {"status": "open", "kind": ["a", "b"], '
+  '"priority": {"gte": 2, "lt": 5}, "due": {"lt": "2026-12-01"}, "owner.name": {"exists": true}}. Null if there is '
+  'none. A field that holds a list matches if one of its elements does. Raises L9VAL or L9LIM.';
 
 create function packets.where_conditions(alias text, condition packets.where_condition)
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return nullif(pg_catalog.concat_ws(' and ',
   case when (condition).path is not null then
     pg_catalog.format('%I.envelope operator(pg_catalog.@@) %L::pg_catalog.jsonpath', alias, (condition).path) end,
   case when (condition).times is not null then
     pg_catalog.format('packets.has_times(%I.envelope, %L::packets.time_condition[])', alias, (condition).times) end), '');
 
-comment on function packets.where_conditions(text, packets.where_condition) is
+comment on function packets.where_conditions is
   'The SQL of a compiled where, on a table that has an envelope; null if there is no condition.';
 
 grant execute on function
-  kinds.field_time, packets.is_day, packets.field_path(text), packets.check_operand(text, jsonb), packets.operators_of(jsonb),
-  packets.compile_where(jsonb), packets.where_conditions(text, packets.where_condition)
+  kinds.field_time, packets.is_day, packets.field_path, packets.check_operand, packets.operators_of,
+  packets.compile_where, packets.where_conditions
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function kinds.field_time, packets.has_times(jsonb, packets.time_condition[])
+grant execute on function
+  kinds.field_time, packets.has_times
 to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;

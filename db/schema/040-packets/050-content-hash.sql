@@ -3,11 +3,7 @@
 
 create function packets.content_hash(content text)
 returns bytea
-language sql
-immutable
-parallel safe
-strict
-set search_path = ''
+language sql immutable parallel safe strict set search_path = ''
 return (
   select pg_catalog.sha256(pg_catalog.convert_to(
     pg_catalog.lower(pg_catalog.btrim(
@@ -20,8 +16,8 @@ return (
       else pg_catalog.normalize(content, 'NFC') end as text
     offset 0) c);
 
-comment on function packets.content_hash(text) is
-  'SHA-256 of a text in NFC after trimming, collapsing white space and lower-casing it. Two contents with equal hashes have the '
-  'same words; text_identity() tells whether they say the same.';
+comment on function packets.content_hash is
+  'SHA-256 of a text in NFC after trimming, collapsing white space and lower-casing it. Two contents with equal '
+  'hashes have the same words; text_identity() tells whether they say the same.';
 
-grant execute on function packets.content_hash(text) to l9_agent, l9_admin;
+grant execute on function packets.content_hash to l9_agent, l9_admin;

@@ -8,6 +8,7 @@ return (
   from (select packets.content_hash(content) as content_hash, words.case_hash(content) as case_hash offset 0) as t);
 
 comment on function packets.text_identity is
-  'The content_hash of prose; of a text in which case or indentation tells, SHA-256 of its content_hash and its case_hash.';
+  'The content_hash of prose; of a text in which case or indentation tells, SHA-256 of its content_hash and its '
+  'case_hash.';
 
 grant execute on function packets.text_identity to l9_agent, l9_admin, l9_worker;

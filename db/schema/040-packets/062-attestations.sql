@@ -5,8 +5,8 @@ create function packets.attesting_fields() returns text[] language sql immutable
 return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at', 'verified_by'];
 
 comment on function packets.attesting_fields is
-  'The fields of an envelope or of metadata that vouch for the text of a memory: who approved, reviewed, verified or keeps it, '
-  'and when.';
+  'The fields of an envelope or of metadata that vouch for the text of a memory: who approved, reviewed, verified '
+  'or keeps it, and when.';
 
 create function packets.naming_fields() returns text[] language sql immutable parallel safe
 return array['approved_by', 'owner', 'reviewed_by', 'verified_by'];
@@ -52,8 +52,10 @@ end
 $$;
 
 comment on function packets.keep_attestations is
-  'The envelope or metadata of a memory without the attestations that its text has lost: where somebody else changes the text, '
-  'those that stand there already fall, and those that come with it stay. Raises L9OWN if an agent names another actor.';
+  'The envelope or metadata of a memory without the attestations that its text has lost: where somebody else '
+  'changes the text, those that stand there already fall, and those that come with it stay. Raises L9OWN if an '
+  'agent names another actor.';
 
-grant execute on function packets.attesting_fields, packets.naming_fields, packets.check_named, packets.keep_attestations
-  to l9_agent, l9_admin;
+grant execute on function
+  packets.attesting_fields, packets.naming_fields, packets.check_named, packets.keep_attestations
+to l9_agent, l9_admin;

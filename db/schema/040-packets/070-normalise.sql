@@ -3,9 +3,7 @@
 
 create function packets.with_trimmed_speaker(metadata jsonb)
 returns jsonb
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   speaker text := regexp_replace(metadata ->> 'speaker', '^\s+|\s+$', '', 'g');
@@ -22,15 +20,15 @@ begin
 end
 $$;
 
-comment on function packets.with_trimmed_speaker(jsonb) is
-  'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name; the import of old memories drops it instead.';
+comment on function packets.with_trimmed_speaker is
+  'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name; the import of old '
+  'memories drops it instead.';
 
 -- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not
 -- reach.
 create function packets.tg_packet_store__normalise()
 returns trigger
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 declare
   content text := new.envelope ->> 'content';
@@ -122,7 +120,8 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__normalise() is
-  'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s constraints enforce the same limits.';
+comment on function packets.tg_packet_store__normalise is
+  'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s '
+  'constraints enforce the same limits.';
 
-grant execute on function packets.with_trimmed_speaker(jsonb) to l9_agent, l9_admin;
+grant execute on function packets.with_trimmed_speaker to l9_agent, l9_admin;

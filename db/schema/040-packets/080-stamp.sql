@@ -3,8 +3,7 @@
 
 create function packets.tg_packet_store__stamp()
 returns trigger
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
@@ -100,5 +99,7 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__stamp() is
-  'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and the clock, replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has.';
+comment on function packets.tg_packet_store__stamp is
+  'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and '
+  'the clock, replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time '
+  'is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has.';

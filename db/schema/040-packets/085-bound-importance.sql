@@ -13,5 +13,5 @@ end
 $$;
 
 comment on function packets.tg_packet_store__bound_importance is
-  'Lowers an importance above what the writer may give (actors.max_importance), also where it changes the text of a memory that '
-  'another made important. Definer: agents see no row of actors but their own.';
+  'Lowers an importance above what the writer may give (actors.max_importance), also where it changes the text of a '
+  'memory that another made important. Definer: agents see no row of actors but their own.';

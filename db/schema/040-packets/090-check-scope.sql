@@ -3,57 +3,46 @@
 
 create function packets.scope_has_projects(scope text)
 returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
+language sql stable parallel safe security definer set search_path = ''
 return (
   select s.is_project_scoped from public.scopes s
   where s.tenant_id = identity.current_tenant_id()
     and s.scope = scope_has_projects.scope
     and s.scope = any (identity.current_scopes()));
 
-comment on function packets.scope_has_projects(text) is
-  'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
+comment on function packets.scope_has_projects is
+  'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads '
+  'scopes.';
 
 -- Without a search_path these are inlined.
 create function packets.project_or_default(project_id text, scope text)
 returns text
-language sql
-stable
-parallel safe
+language sql stable parallel safe
 return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.default_project() end);
 
-comment on function packets.project_or_default(text, text) is
-  'The project or, if it is null or an empty text, the default of the caller in a scope that has projects, if there is one.';
+comment on function packets.project_or_default is
+  'The project or, if it is null or an empty text, the default of the caller in a scope that has projects, if there '
+  'is one.';
 
 create function packets.one_branch(branch text)
 returns text
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return nullif(nullif(branch, ''), '*');
 
-comment on function packets.one_branch(text) is
+comment on function packets.one_branch is
   'The branch that a call names. Null, every branch, for *, which no branch is called, and for an empty text.';
 
 create function packets.branch_or_default(branch text, project_id text)
 returns text
-language sql
-stable
-parallel safe
+language sql stable parallel safe
 return case when nullif(branch, '') is null then identity.default_branch(project_id) else packets.one_branch(branch) end;
 
-comment on function packets.branch_or_default(text, text) is
+comment on function packets.branch_or_default is
   'The branch that a save names, null for *, or else the default of the caller in this project, if there is one.';
 
 create function packets.check_scope(scope text, project_id text)
 returns void
-language plpgsql
-stable
-security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
@@ -79,13 +68,13 @@ begin
 end
 $$;
 
-comment on function packets.check_scope(text, text) is
-  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. The policies enforce the same rule. Definer: reads in the scopes table whether the scope has projects.';
+comment on function packets.check_scope is
+  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. The policies '
+  'enforce the same rule. Definer: reads in the scopes table whether the scope has projects.';
 
 create function packets.tg_packet_store__check_scope()
 returns trigger
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 begin
   perform packets.check_scope(new.scope, new.project_id);
@@ -96,9 +85,9 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__check_scope() is 'Refuses a scope or project that the caller may not write, and a branch of no project.';
+comment on function packets.tg_packet_store__check_scope is
+  'Refuses a scope or project that the caller may not write, and a branch of no project.';
 
-grant execute on function packets.project_or_default(text, text), packets.branch_or_default(text, text) to l9_agent, l9_admin;
-grant execute on function packets.one_branch(text) to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function packets.scope_has_projects(text), packets.check_scope(text, text)
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function packets.project_or_default, packets.branch_or_default to l9_agent, l9_admin;
+grant execute on function packets.one_branch to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function packets.scope_has_projects, packets.check_scope to l9_agent, l9_admin, l9_platform_admin;

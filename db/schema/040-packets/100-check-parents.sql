@@ -3,11 +3,7 @@
 
 create function packets.is_scope_within(narrow text, wide text)
 returns boolean
-language sql
-stable
-parallel safe
-security definer
-set search_path = ''
+language sql stable parallel safe security definer set search_path = ''
 return narrow = wide or (
   -- Nothing is revealed about scopes that the caller may not read.
   array[narrow, wide] <@ identity.current_scopes()
@@ -17,14 +13,14 @@ return narrow = wide or (
       and ('*' = any (a.readable_scopes) or narrow = any (a.readable_scopes))
       and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes))));
 
-comment on function packets.is_scope_within(text, text) is
-  'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. Definer: reads the tenant''s actors.';
+comment on function packets.is_scope_within is
+  'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. '
+  'Definer: reads the tenant''s actors.';
 
 -- Looks up, under the policies of the writer, the parents that are new, or all of them if scope or project change.
 create function packets.tg_packet_store__check_parents()
 returns trigger
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 declare
   parent record;
@@ -79,7 +75,8 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__check_parents() is
-  'Requires that parents exist, are visible to the writer, are older than the child and are readable by everyone who may read the child. So parents form a DAG and reveal nothing new to any reader.';
+comment on function packets.tg_packet_store__check_parents is
+  'Requires that parents exist, are visible to the writer, are older than the child and are readable by everyone '
+  'who may read the child. So parents form a DAG and reveal nothing new to any reader.';
 
-grant execute on function packets.is_scope_within(text, text) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function packets.is_scope_within to l9_agent, l9_admin, l9_platform_admin;

@@ -2,8 +2,7 @@
 
 create function packets.tg_packet_store__words()
 returns trigger
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 declare
   content constant text := new.envelope ->> 'content';
@@ -21,5 +20,6 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__words() is
-  'Writes the words of a memory, replacing what a role that may set the column sent. They include the date of the event if the memory is a message, or if its writer said when it happened.';
+comment on function packets.tg_packet_store__words is
+  'Writes the words of a memory, replacing what a role that may set the column sent. They include the date of the '
+  'event if the memory is a message, or if its writer said when it happened.';

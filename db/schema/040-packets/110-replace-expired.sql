@@ -3,9 +3,7 @@
 
 create function packets.tg_packet_store__replace_expired()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 declare
   expired uuid;
@@ -33,5 +31,7 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__replace_expired() is
-  'Deletes an expired memory that would collide with a new one that is the same, as cleanup would have done. Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
+comment on function packets.tg_packet_store__replace_expired is
+  'Deletes an expired memory that would collide with a new one that is the same, as cleanup would have done. '
+  'Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, '
+  'writes to the same key.';

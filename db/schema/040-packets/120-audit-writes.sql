@@ -2,9 +2,7 @@
 
 create function packets.tg_packet_store__audit()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 -- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.
 -- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
 set enable_nestloop = off
@@ -43,13 +41,13 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__audit() is
-  'Writes one audit row for each memory written, in one statement for the whole batch. Definer: callers can''t insert into audit_log.';
+comment on function packets.tg_packet_store__audit is
+  'Writes one audit row for each memory written, in one statement for the whole batch. Definer: callers can''t '
+  'insert into audit_log.';
 
 create function packets.tg_packet_store__refuse_truncate()
 returns trigger
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 begin
   perform identity.raise_error('L9IMM', 'packet_store: TRUNCATE is not allowed; use DELETE, which is audited');
@@ -57,4 +55,4 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__refuse_truncate() is 'Refuses TRUNCATE, which has no rows to audit.';
+comment on function packets.tg_packet_store__refuse_truncate is 'Refuses TRUNCATE, which has no rows to audit.';

@@ -7,7 +7,8 @@ create function packets.text_writer(memory public.packet_store) returns text
 language sql immutable parallel safe
 return coalesce((memory).text_creator, (memory).metadata ->> 'creator');
 
-comment on function packets.text_writer is 'The creator name of who wrote, or stands by, the present text of a memory.';
+comment on function packets.text_writer is
+  'The creator name of who wrote, or stands by, the present text of a memory.';
 
 create function packets.has_other_writer(memory public.packet_store, me identity.identity) returns boolean
 language sql stable parallel safe set search_path = ''
@@ -22,8 +23,8 @@ return (memory).scope = any ((me).writable_scopes)
   and ((me).role = 'l9_admin' or (memory).metadata ->> 'creator' = (me).creator and (memory).text_creator is null);
 
 comment on function packets.may_rewrite is
-  'True if the caller may change a memory that it can read, as the policies creator_updates and writable_updates have it. For '
-  'functions of the owner.';
+  'True if the caller may change a memory that it can read, as the policies creator_updates and writable_updates '
+  'have it. For functions of the owner.';
 
 create function packets.text_creator_of(memory public.packet_store, former public.packet_store, me identity.identity) returns text
 language sql stable parallel safe set search_path = ''
@@ -36,8 +37,9 @@ return case
   else (memory).text_creator end;
 
 comment on function packets.text_creator_of is
-  'The column text_creator after a change: the caller where it changes text, fields, metadata, event time or provenance, or '
-  'claims them; null where it is the creator. An administrator may also set the column to null, which gives the text back.';
+  'The column text_creator after a change: the caller where it changes text, fields, metadata, event time or '
+  'provenance, or claims them; null where it is the creator. An administrator may also set the column to null, '
+  'which gives the text back.';
 
 create function packets.claim_text(packet_id uuid, until timestamptz default null) returns void
 language plpgsql volatile set search_path = ''
@@ -57,8 +59,9 @@ end
 $$;
 
 comment on function packets.claim_text is
-  'Makes an administrator stand by the text of an agent''s memory, because it saved the same text or derives something from it: '
-  'the agent can no longer change it. until: the memory expires no earlier; null leaves the expiry. Does nothing for agents.';
+  'Makes an administrator stand by the text of an agent''s memory, because it saved the same text or derives '
+  'something from it: the agent can no longer change it. until: the memory expires no earlier; null leaves the '
+  'expiry. Does nothing for agents.';
 
 create function packets.raise_if_held(packet_id uuid) returns void
 language plpgsql stable set search_path = ''
@@ -77,8 +80,8 @@ end
 $$;
 
 comment on function packets.raise_if_held is
-  'Raises L9OWN if the caller created a memory whose text is an administrator''s by now. To be called where the memory could not '
-  'be locked for a change.';
+  'Raises L9OWN if the caller created a memory whose text is an administrator''s by now. To be called where the '
+  'memory could not be locked for a change.';
 
 create function packets.find_same(draft public.packet_store, hash bytea) returns setof public.packet_store
 language sql stable set search_path = ''
@@ -98,7 +101,8 @@ begin atomic
 end;
 
 comment on function packets.find_same is
-  'The memory that the unique index would not let the caller save again: same owner, scope, project, branch, kind and identity.';
+  'The memory that the unique index would not let the caller save again: same owner, scope, project, branch, kind '
+  'and identity.';
 
 create function packets.is_held_by_other(draft public.packet_store) returns boolean
 language plpgsql volatile set search_path = ''
@@ -115,8 +119,10 @@ $$;
 comment on function packets.is_held_by_other is
   'True if another memory has the identity of this one and the caller may not change it.';
 
-grant execute on function packets.has_other_writer, packets.may_rewrite, packets.text_creator_of,
-  packets.claim_text, packets.raise_if_held, packets.find_same, packets.is_held_by_other to l9_agent, l9_admin;
+grant execute on function
+  packets.has_other_writer, packets.may_rewrite, packets.text_creator_of, packets.claim_text, packets.raise_if_held,
+  packets.find_same, packets.is_held_by_other
+to l9_agent, l9_admin;
 grant execute on function packets.text_writer to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function packets.raise_if_held to l9_platform_admin;
 grant execute on function identity.is_admin_creator to l9_admin;

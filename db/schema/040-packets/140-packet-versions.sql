@@ -47,7 +47,8 @@ alter table public.packet_versions
 comment on table public.packet_versions is
   'Earlier states of memories: one row for each state that an update replaced. They are deleted with their memory.';
 comment on column public.packet_versions.packet_id is 'The memory.';
-comment on column public.packet_versions.version_id is 'UUID version 7, so versions are ordered by the time they were replaced.';
+comment on column public.packet_versions.version_id is
+  'UUID version 7, so versions are ordered by the time they were replaced.';
 comment on column public.packet_versions.valid_from is 'Start of the period in which the memory had this state.';
 comment on column public.packet_versions.valid_until is 'When this state was replaced.';
 comment on column public.packet_versions.replaced_by is 'The caller that replaced this state.';
@@ -61,7 +62,9 @@ comment on column public.packet_versions.language is 'The language of this versi
 comment on column public.packet_versions."timestamp" is 'When it happened, according to this version.';
 comment on column public.packet_versions.routing is 'The routing of this version.';
 comment on column public.packet_versions.provenance is 'The provenance of this version.';
-comment on column public.packet_versions.metadata is 'The metadata of this version. updated_by names the writer of this state; where it is missing, creator and source do.';
+comment on column public.packet_versions.metadata is
+  'The metadata of this version. updated_by names the writer of this state; where it is missing, creator and source '
+  'do.';
 comment on column public.packet_versions.thread_id is 'The thread of this version.';
 comment on column public.packet_versions.speaker is 'Who said it, according to this version.';
 comment on column public.packet_versions.parent_ids is 'The parents of this version.';
@@ -73,7 +76,8 @@ comment on column public.packet_versions.branch is 'The branch of this version; 
 comment on column public.packet_versions.scope is
   'The scope of this version: only callers who may read that scope see the version.';
 comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
-comment on column public.packet_versions.text_creator is 'The administrator whose text this version was; null: its creator''s.';
+comment on column public.packet_versions.text_creator is
+  'The administrator whose text this version was; null: its creator''s.';
 comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
 comment on column public.packet_versions.org_id is 'The org of the memory.';
 comment on column public.packet_versions.user_id is 'The user of the memory.';
@@ -91,7 +95,8 @@ create policy definer_functions on public.packet_versions for select to l9_owner
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
 comment on policy packet_visibility on public.packet_versions is
-  'A version is visible only to callers who may see its memory in its present state: a memory that moved to l-private hides all its versions.';
+  'A version is visible only to callers who may see its memory in its present state: a memory that moved to '
+  'l-private hides all its versions.';
 comment on policy definer_functions on public.packet_versions is
   'The trigger that keeps versions reads the previous one; erasure counts them.';
 comment on policy definer_keeping on public.packet_versions is
@@ -103,9 +108,7 @@ grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 -- One insert for all rows of the statement. A version begins where the one before it ended.
 create function packets.tg_packet_store__keep_version()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 -- The plan is cached for the session. Made for an update of one row, its nested loop took 36 s over 10,000 rows instead
 -- of 2.
 set enable_nestloop = off
@@ -142,8 +145,9 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__keep_version() is
-  'Saves the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write versions.';
+comment on function packets.tg_packet_store__keep_version is
+  'Saves the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes '
+  'no version. Definer: callers can''t write versions.';
 
 create trigger _550_keep_version after update on public.packet_store
   referencing old table as old_rows new table as new_rows

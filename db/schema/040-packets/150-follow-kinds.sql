@@ -3,8 +3,7 @@
 
 create function packets.tg_packet_store__check_part()
 returns trigger
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 declare
   rules constant jsonb := kinds.rules_of(new.packet_type, new.tenant_id);
@@ -38,8 +37,9 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__check_part() is
-  'Requires that the memory of which this one is a part, such as the document of a section, can be changed by the writer, is not locked and has the same audience. The part expires and is archived with it.';
+comment on function packets.tg_packet_store__check_part is
+  'Requires that the memory of which this one is a part, such as the document of a section, can be changed by the '
+  'writer, is not locked and has the same audience. The part expires and is archived with it.';
 
 create trigger _400_check_part
   before insert or update of envelope, packet_type, scope, project_id, branch, ttl on public.packet_store
@@ -47,8 +47,7 @@ create trigger _400_check_part
 
 create function packets.tg_packet_store__keep_parts()
 returns trigger
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 declare
   whole public.packet_store;
@@ -69,8 +68,9 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__keep_parts() is
-  'Refuses to take a part away from a memory that is locked, such as a section from an approved document: to delete it, to move it to another one, or to change its kind.';
+comment on function packets.tg_packet_store__keep_parts is
+  'Refuses to take a part away from a memory that is locked, such as a section from an approved document: to delete '
+  'it, to move it to another one, or to change its kind.';
 
 create trigger _400_keep_parts before delete on public.packet_store
   for each row when (old.part_of is not null) execute function packets.tg_packet_store__keep_parts();
@@ -80,8 +80,7 @@ create trigger _400_keep_moved_parts before update of envelope, packet_type on p
 
 create function packets.tg_packet_store__move_parts()
 returns trigger
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 begin
   update public.packet_store p set scope = new.scope, project_id = new.project_id, branch = new.branch, ttl = new.ttl
@@ -99,7 +98,7 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__move_parts() is
+comment on function packets.tg_packet_store__move_parts is
   'Moves the parts of a memory, such as the sections of a document, to its new scope, project, branch and ttl.';
 
 create trigger _600_move_parts after update of scope, project_id, branch, ttl, envelope on public.packet_store
@@ -112,8 +111,7 @@ create trigger _600_move_parts after update of scope, project_id, branch, ttl, e
 -- status.
 create function packets.tg_packet_store__supersede()
 returns trigger
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 declare
   superseded public.packet_store;
@@ -143,16 +141,16 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__supersede() is
-  'Marks the memory that this one supersedes: status superseded, and superseded_by. The caller must be allowed to change it.';
+comment on function packets.tg_packet_store__supersede is
+  'Marks the memory that this one supersedes: status superseded, and superseded_by. The caller must be allowed to '
+  'change it.';
 
 create trigger _400_supersede before insert or update of envelope on public.packet_store
   for each row when (new.envelope ? 'supersedes') execute function packets.tg_packet_store__supersede();
 
 create function packets.tg_packet_store__check_successor()
 returns trigger
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 begin
   -- The trigger that marks a memory as superseded names one that is just being saved.
@@ -172,8 +170,9 @@ begin
 end
 $$;
 
-comment on function packets.tg_packet_store__check_successor() is
-  'Requires that the memory which replaces this one exists, can be read by the writer and has the same scope, project and owner.';
+comment on function packets.tg_packet_store__check_successor is
+  'Requires that the memory which replaces this one exists, can be read by the writer and has the same scope, '
+  'project and owner.';
 
 create trigger _400_check_successor before insert or update of envelope on public.packet_store
   for each row when (new.envelope ? 'superseded_by' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))

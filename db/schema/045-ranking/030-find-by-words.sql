@@ -23,14 +23,13 @@ create type ranking.word_filter as (
 );
 
 comment on type ranking.word_filter is
-  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, and those of branch and of no branch.';
+  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those '
+  'of exactly project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, '
+  'and those of branch and of no branch.';
 
 create function ranking.filter_condition(filter ranking.word_filter)
 returns text
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.scopes is not null then 'p.scope = any ($1.scopes)' end,
   case when filter.is_exact_place then 'p.project_id is not distinct from $1.project_id and p.branch is not distinct from $1.branch
@@ -52,28 +51,28 @@ return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when (filter.fields).path is not null then 'p.envelope operator(pg_catalog.@@) ($1.fields).path' end,
   case when (filter.fields).times is not null then 'packets.has_times(p.envelope, ($1.fields).times)' end);
 
-comment on function ranking.filter_condition(ranking.word_filter) is
-  'The condition on packet_store p that a word_filter, as $1, states. It has none of its values in it: functions of l9_searcher run no text of a caller. What is not asked for is left out, because planning takes longer than the scan.';
+comment on function ranking.filter_condition is
+  'The condition on packet_store p that a word_filter, as $1, states. It has none of its values in it: functions of '
+  'l9_searcher run no text of a caller. What is not asked for is left out, because planning takes longer than the '
+  'scan.';
 
 create function ranking.occurrences(rank real)
 returns double precision
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return floor(1 / (1.64493406685 * (1.00000001 - rank)));
 
-comment on function ranking.occurrences(real) is
-  'How often a word occurs in a text, given ts_rank(''{1,1,1,1}'', …) of that word: the sum of 1/n² over its occurrences, divided by π²/6. ts_rank is many times faster than unnest().';
+comment on function ranking.occurrences is
+  'How often a word occurs in a text, given ts_rank(''{1,1,1,1}'', …) of that word: the sum of 1/n² over its '
+  'occurrences, divided by π²/6. ts_rank is many times faster than unnest().';
 
 create function ranking.saturation(occurrences double precision, length_ratio double precision default null)
 returns double precision
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return 2.2 * occurrences / (occurrences + case when length_ratio is null then 1.2 else 0.3 + 0.9 * length_ratio end);
 
-comment on function ranking.saturation(double precision, double precision) is
-  'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or 0 without the ratio of the text''s length to the average.';
+comment on function ranking.saturation is
+  'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or 0 without the ratio of the '
+  'text''s length to the average.';
 
 create type ranking.scored_memories as (ids uuid[], scores double precision[]);
 
@@ -84,12 +83,9 @@ comment on type ranking.scored_memories is 'Memories with their scores, best fir
 create function ranking.walk_words(
   bucket integer, tenant_id uuid, lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
 returns ranking.scored_memories
-language plpgsql
-stable
+language plpgsql stable
 -- pg_textsearch calls one of its functions by an unqualified name while it plans.
-set search_path = pg_catalog, extensions
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 -- The index must be scanned in order. Without statistics (the embedded engine has no autovacuum, and a new database has none yet)
 -- the planner expects one or two rows, and would score and sort every memory instead.
 set enable_sort = off
@@ -208,24 +204,21 @@ begin
 end
 $$;
 
-comment on function ranking.walk_words(integer, uuid, text[], double precision[], ranking.word_filter, integer) is
-  'The memories of a bucket of tenants with the highest scores for weighed words (BM25 with b = 0). The index is scanned until it is certain that no other memory scores higher, because the order of the index depends on rows that the caller cannot read. Only l9_searcher may call it.';
+comment on function ranking.walk_words is
+  'The memories of a bucket of tenants with the highest scores for weighed words (BM25 with b = 0). The index is '
+  'scanned until it is certain that no other memory scores higher, because the order of the index depends on rows '
+  'that the caller cannot read. Only l9_searcher may call it.';
 
 grant execute on function
-  ranking.walk_words(integer, uuid, text[], double precision[], ranking.word_filter, integer),
-  ranking.filter_condition(ranking.word_filter),
-  ranking.word_weight(double precision, double precision), ranking.lexeme_query(text), ranking.occurrences(real),
-  ranking.saturation(double precision, double precision)
+  ranking.walk_words, ranking.filter_condition, ranking.word_weight, ranking.lexeme_query, ranking.occurrences,
+  ranking.saturation
 to l9_searcher;
 
 -- A caller scans the bucket of its own tenant, an operator those of all tenants; the best of all of them are
 -- returned.
 create function ranking.find_by_words(lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
 returns uuid[]
-language plpgsql
-stable
-security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -254,17 +247,17 @@ begin
 end
 $$;
 
-comment on function ranking.find_by_words(text[], double precision[], ranking.word_filter, integer) is
-  'The memories that the caller may read and that match the filter, with the highest scores for these words, weighed as given. Definer: it reads the index of words, whose scores depend on rows that the caller cannot read. The answer does not: it shows no score, and which memories it names is decided by what the caller may read.';
+comment on function ranking.find_by_words is
+  'The memories that the caller may read and that match the filter, with the highest scores for these words, '
+  'weighed as given. Definer: it reads the index of words, whose scores depend on rows that the caller cannot read. '
+  'The answer does not: it shows no score, and which memories it names is decided by what the caller may read.';
 
 grant execute on function
-  ranking.weigh_words(text[], text[], text),
-  ranking.find_by_words(text[], double precision[], ranking.word_filter, integer),
-  ranking.word_weight(double precision, double precision), ranking.lexeme_query(text), ranking.occurrences(real),
-  ranking.saturation(double precision, double precision)
+  ranking.weigh_words, ranking.find_by_words, ranking.word_weight, ranking.lexeme_query, ranking.occurrences,
+  ranking.saturation
 to l9_agent, l9_admin, l9_platform_admin;
 
 grant create on schema ranking to l9_searcher;
-alter function ranking.weigh_words(text[], text[], text) owner to l9_searcher;
-alter function ranking.find_by_words(text[], double precision[], ranking.word_filter, integer) owner to l9_searcher;
+alter function ranking.weigh_words owner to l9_searcher;
+alter function ranking.find_by_words owner to l9_searcher;
 revoke create on schema ranking from l9_searcher;

@@ -18,15 +18,20 @@ create index pending_embeddings_due_idx on embeddings.pending_embeddings (model,
 create index pending_embeddings_turn_idx on embeddings.pending_embeddings (model, next_chunk, enqueued_at desc);
 
 comment on table embeddings.pending_embeddings is
-  'Queue of memories that wait for their vectors. A row is inserted in the transaction of the save and deleted in the transaction that stores the vectors, so no memory is lost or embedded twice.';
+  'Queue of memories that wait for their vectors. A row is inserted in the transaction of the save and deleted in '
+  'the transaction that stores the vectors, so no memory is lost or embedded twice.';
 comment on column embeddings.pending_embeddings.model is
   'The model that the memory waits for: the one that serves and, during a model change, also the one that arrives.';
-comment on column embeddings.pending_embeddings.leased_until is 'A job works on the memory until this time; after it, another job may lease the row.';
-comment on column embeddings.pending_embeddings.attempts is 'Number of times that the content of this memory was refused or failed.';
+comment on column embeddings.pending_embeddings.leased_until is
+  'A job works on the memory until this time; after it, another job may lease the row.';
+comment on column embeddings.pending_embeddings.attempts is
+  'Number of times that the content of this memory was refused or failed.';
 comment on column embeddings.pending_embeddings.next_chunk is
-  '0: nothing is embedded yet. Above: the text as a whole has its vector, as have the chunks before this one, of the content first '
-  'and then of the steps. Chunks of a long memory are embedded a few at a time, in turns with other memories.';
-comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. It never holds a text of the memory.';
+  '0: nothing is embedded yet. Above: the text as a whole has its vector, as have the chunks before this one, of '
+  'the content first and then of the steps. Chunks of a long memory are embedded a few at a time, in turns with '
+  'other memories.';
+comment on column embeddings.pending_embeddings.last_error is
+  'Name of the last error. It never holds a text of the memory.';
 
 alter table embeddings.pending_embeddings enable row level security;
 alter table embeddings.pending_embeddings force row level security;
@@ -34,15 +39,14 @@ alter table embeddings.pending_embeddings force row level security;
 create policy worker_access on embeddings.pending_embeddings to l9_worker using (true);
 create policy definer_functions on embeddings.pending_embeddings to l9_owner using (true);
 comment on policy worker_access on embeddings.pending_embeddings is 'Jobs work through the queue.';
-comment on policy definer_functions on embeddings.pending_embeddings is 'Triggers of packet_store insert memories into the queue.';
+comment on policy definer_functions on embeddings.pending_embeddings is
+  'Triggers of packet_store insert memories into the queue.';
 
 grant select, insert (packet_id, model), update, delete on embeddings.pending_embeddings to l9_worker;
 
 create function embeddings.enqueue_memory(packet_id uuid)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   insert into embeddings.pending_embeddings (packet_id, model)
   select enqueue_memory.packet_id, m.model from public.embedding_models m where m.state in ('serving', 'arriving')
@@ -52,6 +56,6 @@ begin atomic
       next_chunk = 0;
 end;
 
-comment on function embeddings.enqueue_memory(uuid) is
-  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, it begins again as if it was '
-  'queued now.';
+comment on function embeddings.enqueue_memory is
+  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, it begins again as '
+  'if it was queued now.';

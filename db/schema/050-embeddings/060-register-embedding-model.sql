@@ -3,43 +3,33 @@
 
 create function embeddings.embedding_type_name(dimensions integer)
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('%s(%s)', embeddings.compared_vector_type(), dimensions);
 
-comment on function embeddings.embedding_type_name(integer) is 'The type of the vectors of a model that searches compare, with its dimensions.';
+comment on function embeddings.embedding_type_name is
+  'The type of the vectors of a model that searches compare, with its dimensions.';
 
 create function embeddings.embedding_expression(dimensions integer)
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('(compared_vector::%s)', embeddings.embedding_type_name(dimensions));
 
-comment on function embeddings.embedding_expression(integer) is
+comment on function embeddings.embedding_expression is
   'The expression over memory_embeddings that the indexes of a model hold. A search must use the same expression.';
 
 create function embeddings.embedding_index_name(model text, embedding_type text, bucket integer)
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return pg_catalog.concat_ws('_', 'hnsw', embedding_type,
   pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(model, 'UTF8')), 'hex'), 16), bucket);
 
-comment on function embeddings.embedding_index_name(text, text, integer) is
-  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null in the name of the function that scans those of all buckets.';
+comment on function embeddings.embedding_index_name is
+  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null in the name of the '
+  'function that scans those of all buckets.';
 
 create function embeddings.embedding_indexes(model text)
 returns table (name text, condition text)
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 begin atomic
   select
     embeddings.embedding_index_name(model, t.kind, b.bucket),
@@ -48,26 +38,22 @@ begin atomic
   cross join pg_catalog.unnest(packets.tenant_buckets()) as b (bucket);
 end;
 
-comment on function embeddings.embedding_indexes(text) is
-  'The indexes of a model: one for each embedding type and bucket of tenants. name: of the index; condition: its predicate.';
+comment on function embeddings.embedding_indexes is
+  'The indexes of a model: one for each embedding type and bucket of tenants. name: of the index; condition: its '
+  'predicate.';
 
 create function embeddings.nearest_function_name(model text, embedding_type text)
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return pg_catalog.replace(embeddings.embedding_index_name(model, embedding_type, null), 'hnsw_', 'nearest_');
 
-comment on function embeddings.nearest_function_name(text, text) is
+comment on function embeddings.nearest_function_name is
   'Name of the function in the schema embeddings that scans the indexes of a model for one embedding type.';
 
 -- Builds the source of the function, with one branch for each bucket of tenants.
 create function embeddings.create_nearest_function(model text, dimensions integer, embedding_type text)
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   branch constant text := $sql$
@@ -89,10 +75,7 @@ begin
 create or replace function %s(
   bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, searched_branch text, uses_chunks boolean)
 returns table (packet_id uuid, chunk_index integer, distance double precision)
-language plpgsql
-stable
-set search_path = ''
-set plan_cache_mode = force_generic_plan
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
 as $body$
 #variable_conflict use_column
 begin
@@ -111,14 +94,13 @@ $body$ $sql$,
 end
 $$;
 
-comment on function embeddings.create_nearest_function(text, integer, text) is
-  'Creates the function that scans the indexes of a model for one embedding type. It has one statement for each index, because the planner must know the index, and PostgreSQL keeps their plans: planning over dozens of indexes takes a fifth as long as the scan. The statements hold no text of a caller.';
+comment on function embeddings.create_nearest_function is
+  'Creates the function that scans the indexes of a model for one embedding type. It has one statement for each '
+  'index, because the planner must know the index, and PostgreSQL keeps their plans: planning over dozens of '
+  'indexes takes a fifth as long as the scan. The statements hold no text of a caller.';
 
 create function embeddings.default_relevance(model text, out midpoint real, out slope real)
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 begin atomic
   select known.midpoint, known.slope
   from (values
@@ -134,18 +116,15 @@ begin atomic
   limit 1;
 end;
 
-comment on function embeddings.default_relevance(text) is
-  'The map from similarity to relevance that a model gets when it is registered: midpoint and slope, as in embedding_models.';
+comment on function embeddings.default_relevance is
+  'The map from similarity to relevance that a model gets when it is registered: midpoint and slope, as in '
+  'embedding_models.';
 
 -- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no
 -- harm.
 create function public.register_embedding_model(model text, dimensions integer)
 returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
-set client_min_messages = warning
+language plpgsql volatile security definer set search_path = '' set client_min_messages = warning
 as $$
 declare
   index record;
@@ -179,10 +158,12 @@ begin
 end
 $$;
 
-comment on function public.register_embedding_model(text, integer) is
-  'Registers a model and creates its partial HNSW indexes and the functions that scan them. A second call changes nothing. Errors: L9VAL. Definer: only the owner of the table can create indexes.';
+comment on function public.register_embedding_model is
+  'Registers a model and creates its partial HNSW indexes and the functions that scan them. A second call changes '
+  'nothing. Errors: L9VAL. Definer: only the owner of the table can create indexes.';
 
 grant execute on function
-  embeddings.nearest_function_name(text, text), embeddings.embedding_index_name(text, text, integer), embeddings.embedding_type_name(integer), embeddings.embedding_expression(integer)
+  embeddings.nearest_function_name, embeddings.embedding_index_name, embeddings.embedding_type_name,
+  embeddings.embedding_expression
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function public.register_embedding_model(text, integer) to l9_worker, l9_platform_admin;
+grant execute on function public.register_embedding_model to l9_worker, l9_platform_admin;

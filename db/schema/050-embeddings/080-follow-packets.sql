@@ -2,9 +2,7 @@
 
 create function embeddings.tg_packet_store__enqueue_embedding()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   insert into embeddings.pending_embeddings (packet_id, model)
@@ -16,7 +14,7 @@ begin
 end
 $$;
 
-comment on function embeddings.tg_packet_store__enqueue_embedding() is
+comment on function embeddings.tg_packet_store__enqueue_embedding is
   'Queues new memories for embedding. Definer: callers cannot see that queue.';
 
 create trigger _900_enqueue_embedding after insert on public.packet_store
@@ -25,9 +23,7 @@ create trigger _900_enqueue_embedding after insert on public.packet_store
 
 create function embeddings.tg_packet_store__embeddings_follow()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   if new.content_hash <> old.content_hash then
@@ -47,8 +43,9 @@ begin
 end
 $$;
 
-comment on function embeddings.tg_packet_store__embeddings_follow() is
-  'Keeps owner, project, branch, scope and expiry of the vectors equal to those of the memory, and deletes the vectors when its content changes. Definer: callers cannot write vectors.';
+comment on function embeddings.tg_packet_store__embeddings_follow is
+  'Keeps owner, project, branch, scope and expiry of the vectors equal to those of the memory, and deletes the '
+  'vectors when its content changes. Definer: callers cannot write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
@@ -64,9 +61,7 @@ create trigger _600_embeddings_follow before update on public.packet_store
 
 create function embeddings.tg_packet_store__reasoning_follows()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   delete from public.memory_embeddings e where e.packet_id = new.packet_id and e.embedding_type = 'reasoning';
@@ -75,8 +70,9 @@ begin
 end
 $$;
 
-comment on function embeddings.tg_packet_store__reasoning_follows() is
-  'Deletes the vectors of the former steps of a reasoning trace, and queues the memory so that its new steps are embedded. Definer: callers cannot write vectors.';
+comment on function embeddings.tg_packet_store__reasoning_follows is
+  'Deletes the vectors of the former steps of a reasoning trace, and queues the memory so that its new steps are '
+  'embedded. Definer: callers cannot write vectors.';
 
 create trigger _600_reasoning_follows after update of envelope, packet_type on public.packet_store
   for each row when (
@@ -86,9 +82,7 @@ create trigger _600_reasoning_follows after update of envelope, packet_type on p
 
 create function embeddings.tg_packet_store__contexts_follow()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   -- The job locks rows in the same order: the context first, then rows of a queue.
@@ -101,8 +95,9 @@ begin
 end
 $$;
 
-comment on function embeddings.tg_packet_store__contexts_follow() is
-  'Deletes the context of a memory that changed and the context of its successor in the thread. Definer: callers cannot write contexts.';
+comment on function embeddings.tg_packet_store__contexts_follow is
+  'Deletes the context of a memory that changed and the context of its successor in the thread. Definer: callers '
+  'cannot write contexts.';
 
 -- 690: contexts are deleted after the derived rows of the memory have been recomputed.
 create trigger _690_contexts_follow

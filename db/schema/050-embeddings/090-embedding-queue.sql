@@ -5,9 +5,7 @@ create function embeddings.lease_pending_embeddings(
   model text, batch_size integer, lease interval, has_whole boolean default false)
 returns table (
   packet_id uuid, content text, content_hash bytea, attempts integer, reasoning text, tenant_id uuid, next_chunk integer)
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   with due as (
     select q.packet_id from embeddings.pending_embeddings q
@@ -27,16 +25,14 @@ begin atomic
   order by leased.next_chunk, leased.enqueued_at desc;
 end;
 
-comment on function embeddings.lease_pending_embeddings(text, integer, interval, boolean) is
-  'Leases up to batch_size memories that wait for this model: the newest of those without a vector, or with has_whole of those that '
-  'lack only chunks, the one with the fewest chunks so far first. So a long memory holds up no other. For reasoning traces it also '
-  'returns the texts in their steps.';
+comment on function embeddings.lease_pending_embeddings is
+  'Leases up to batch_size memories that wait for this model: the newest of those without a vector, or with '
+  'has_whole of those that lack only chunks, the one with the fewest chunks so far first. So a long memory holds up '
+  'no other. For reasoning traces it also returns the texts in their steps.';
 
 create function embeddings.postpone_embeddings(model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   -- A row that is locked is skipped: a change of the memory queues it again, and waiting for that change could block it.
   with free as materialized (
@@ -52,14 +48,13 @@ begin atomic
   from free f where q.packet_id = f.packet_id and q.model = postpone_embeddings.model;
 end;
 
-comment on function embeddings.postpone_embeddings(text, uuid[], interval, text, boolean) is
-  'Ends the leases of memories and makes them due after a delay. counts_as_attempt: the content of the memory failed, not the provider.';
+comment on function embeddings.postpone_embeddings is
+  'Ends the leases of memories and makes them due after a delay. counts_as_attempt: the content of the memory '
+  'failed, not the provider.';
 
 create function embeddings.renew_embedding_leases(model text, packet_ids uuid[], lease interval)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   with free as materialized (
     select q.packet_id from embeddings.pending_embeddings q
@@ -70,26 +65,24 @@ begin atomic
   from free f where q.packet_id = f.packet_id and q.model = renew_embedding_leases.model;
 end;
 
-comment on function embeddings.renew_embedding_leases(text, uuid[], interval) is
-  'Extends the leases of memories that a job still works on. Leases are short and renewed, so that another process soon takes over from one that died.';
+comment on function embeddings.renew_embedding_leases is
+  'Extends the leases of memories that a job still works on. Leases are short and renewed, so that another process '
+  'soon takes over from one that died.';
 
 create function embeddings.release_embedding_leases()
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   update embeddings.pending_embeddings q set leased_until = null where q.leased_until is not null;
 end;
 
-comment on function embeddings.release_embedding_leases() is
-  'Ends all leases. A process that is alone on its database calls it at its start, when every lease belongs to a process that died.';
+comment on function embeddings.release_embedding_leases is
+  'Ends all leases. A process that is alone on its database calls it at its start, when every lease belongs to a '
+  'process that died.';
 
 create function embeddings.enqueue_missing_embeddings(model text)
 returns bigint
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   -- Memories are locked before they are queued, in the same order as by a caller's change.
   with missing as materialized (
@@ -108,8 +101,9 @@ begin atomic
   select count(*) from enqueued;
 end;
 
-comment on function embeddings.enqueue_missing_embeddings(text) is
-  'Queues every memory without a vector of this model, and returns how many were queued. It serves a model that begins to serve or to arrive, and memories that were saved while no gateway knew the model.';
+comment on function embeddings.enqueue_missing_embeddings is
+  'Queues every memory without a vector of this model, and returns how many were queued. It serves a model that '
+  'begins to serve or to arrive, and memories that were saved while no gateway knew the model.';
 
 create function embeddings.count_waiting(ids uuid[])
 returns bigint
@@ -125,15 +119,13 @@ begin atomic
 end;
 
 comment on function embeddings.count_waiting is
-  'How many of these memories wait for their vectors of the serving model; those that the caller may not read do not count. '
-  'Definer: it reads the queue, to which callers have no grant.';
+  'How many of these memories wait for their vectors of the serving model; those that the caller may not read do '
+  'not count. Definer: it reads the queue, to which callers have no grant.';
 grant execute on function embeddings.count_waiting to l9_agent, l9_admin, l9_platform_admin;
 
 create function embeddings.embedding_backlog()
 returns table (pending bigint, failing bigint, oldest_seconds double precision)
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
   select count(*), count(*) filter (where q.last_error is not null),
     coalesce(extract(epoch from now() - min(q.enqueued_at)), 0)::double precision
@@ -141,29 +133,24 @@ begin atomic
   where q.model = embeddings.serving_model();
 end;
 
-comment on function embeddings.embedding_backlog() is
-  'The queue of the model that serves. pending: memories that wait; failing: those of them that failed before; oldest_seconds: age of the oldest row.';
+comment on function embeddings.embedding_backlog is
+  'The queue of the model that serves. pending: memories that wait; failing: those of them that failed before; '
+  'oldest_seconds: age of the oldest row.';
 
 create function embeddings.has_due_embeddings(models text[])
 returns boolean
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 return cardinality(models) > 0 and (
   exists (
     select from embeddings.pending_embeddings q
     where q.model = any (models) and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now()))
   or exists (select from embeddings.stale_contexts));
 
-comment on function embeddings.has_due_embeddings(text[]) is
+comment on function embeddings.has_due_embeddings is
   'True if a memory that waits for one of these models can be leased, or if a memory has lost its context.';
 
 grant execute on function
-  embeddings.has_due_embeddings(text[]),
-  embeddings.lease_pending_embeddings(text, integer, interval, boolean),
-  embeddings.postpone_embeddings(text, uuid[], interval, text, boolean),
-  embeddings.renew_embedding_leases(text, uuid[], interval),
-  embeddings.release_embedding_leases(),
-  embeddings.enqueue_missing_embeddings(text),
-  embeddings.embedding_backlog()
+  embeddings.has_due_embeddings, embeddings.lease_pending_embeddings, embeddings.postpone_embeddings,
+  embeddings.renew_embedding_leases, embeddings.release_embedding_leases, embeddings.enqueue_missing_embeddings,
+  embeddings.embedding_backlog
 to l9_worker;

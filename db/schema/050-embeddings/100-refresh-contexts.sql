@@ -4,20 +4,16 @@
 
 create function embeddings.context_text(predecessor text, content text)
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return pg_catalog.right(predecessor, 500) || E'\n\n' || pg_catalog.left(content, 2000);
 
-comment on function embeddings.context_text(text, text) is
-  'The end of the predecessor (500 characters) and the beginning of the memory (2000), so that a small model reads both.';
+comment on function embeddings.context_text is
+  'The end of the predecessor (500 characters) and the beginning of the memory (2000), so that a small model reads '
+  'both.';
 
 create function embeddings.requeue_stale_contexts()
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   -- The memories are locked before their rows leave a queue, in the same order as by a caller's change. A memory that is being
   -- changed now waits for the next call. So does one that is already queued for embedding: it may have been read before the change.
@@ -42,27 +38,23 @@ begin atomic
   on conflict do nothing;
 end;
 
-comment on function embeddings.requeue_stale_contexts() is 'Queues memories that lost their context for embedding.';
+comment on function embeddings.requeue_stale_contexts is 'Queues memories that lost their context for embedding.';
 
 create function embeddings.is_same_thread(one public.packet_store, other public.packet_store)
 returns boolean
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return one.thread_id = other.thread_id and one.tenant_id = other.tenant_id and one.scope = other.scope
   and one.project_id is not distinct from other.project_id
   and one.org_id is not distinct from other.org_id
   and one.user_id is not distinct from other.user_id;
 
-comment on function embeddings.is_same_thread(public.packet_store, public.packet_store) is
-  'True if two memories belong to one thread and are visible to the same callers. Memories of another scope form another thread.';
+comment on function embeddings.is_same_thread is
+  'True if two memories belong to one thread and are visible to the same callers. Memories of another scope form '
+  'another thread.';
 
 create function embeddings.thread_neighbour(memory public.packet_store, is_before boolean)
 returns uuid
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 begin
   if is_before then
@@ -87,17 +79,15 @@ begin
 end
 $$;
 
-comment on function embeddings.thread_neighbour(public.packet_store, boolean) is
-  'The memory before or after this one in its thread, among those visible to the same callers; null if there is none.';
+comment on function embeddings.thread_neighbour is
+  'The memory before or after this one in its thread, among those visible to the same callers; null if there is '
+  'none.';
 
 -- Locks the memory and its predecessor without waiting for other writers, and writes a context only if it differs
 -- from the present one.
 create function embeddings.refresh_contexts(packet_ids uuid[])
 returns table (packet_id uuid, is_busy boolean, context_id uuid, context text)
-language plpgsql
-volatile
-set search_path = ''
-set lock_timeout = '100ms'
+language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
 as $$
 #variable_conflict use_column
 declare
@@ -158,11 +148,11 @@ begin
 end
 $$;
 
-comment on function embeddings.refresh_contexts(uuid[]) is
-  'Creates the contexts of memories and returns the texts to embed; context is null for a memory without a predecessor. is_busy: the memory or its predecessor is being changed or was deleted, and the job must try again.';
+comment on function embeddings.refresh_contexts is
+  'Creates the contexts of memories and returns the texts to embed; context is null for a memory without a '
+  'predecessor. is_busy: the memory or its predecessor is being changed or was deleted, and the job must try again.';
 
 grant execute on function
-  embeddings.context_text(text, text), embeddings.requeue_stale_contexts(), embeddings.refresh_contexts(uuid[]),
-  embeddings.is_same_thread(public.packet_store, public.packet_store),
-  embeddings.thread_neighbour(public.packet_store, boolean)
+  embeddings.context_text, embeddings.requeue_stale_contexts, embeddings.refresh_contexts, embeddings.is_same_thread,
+  embeddings.thread_neighbour
 to l9_worker;

@@ -4,9 +4,7 @@ create function embeddings.insert_vectors(
   packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
   chunk_ends integer[], first_chunk integer default 0)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   insert into public.memory_embeddings
     (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, branch, scope, ttl,
@@ -23,17 +21,16 @@ begin atomic
 end;
 
 comment on function embeddings.insert_vectors is
-  'Inserts vectors of a memory: that of the whole and then those of its chunks, or with first_chunk only those of its chunks '
-  'from that one on. Null: the model knows no piece of that text. The caller must hold a lock on the memory.';
+  'Inserts vectors of a memory: that of the whole and then those of its chunks, or with first_chunk only those of '
+  'its chunks from that one on. Null: the model knows no piece of that text. The caller must hold a lock on the '
+  'memory.';
 
 -- The memory is locked and its content compared by hash, so that no vector of a former text is stored.
 create function embeddings.store_embeddings(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
   chunk_ends integer[], chunks_follow boolean default false)
 returns boolean
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -65,19 +62,17 @@ begin
 end
 $$;
 
-comment on function embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[], boolean) is
-  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the '
-  'queue, in one transaction. With chunks_follow it stays in the queue, for store_chunks(). Returns false and stores '
-  'nothing if the content has changed since it was leased.';
+comment on function embeddings.store_embeddings is
+  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory '
+  'from the queue, in one transaction. With chunks_follow it stays in the queue, for store_chunks(). Returns false '
+  'and stores nothing if the content has changed since it was leased.';
 
+-- The memory is locked as by store_embeddings(); what its queue entry says next is written in the same transaction.
 create function embeddings.store_chunks(
   packet_id uuid, content_hash bytea, reasoning text, model text, embedding_type text, first_chunk integer, vectors text[],
   chunk_texts text[], chunk_starts integer[], chunk_ends integer[], next_chunk integer, chunk_count integer)
 returns boolean
-language plpgsql
-volatile
-set search_path = ''
-set lock_timeout = '100ms'
+language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
 as $$
 begin
   perform from public.packet_store p
@@ -105,19 +100,16 @@ begin
 end
 $$;
 
-comment on function embeddings.store_chunks(
-  uuid, bytea, text, text, text, integer, text[], text[], integer[], integer[], integer, integer) is
-  'Stores the vectors of some chunks of a memory, from first_chunk on, and returns the memory to the queue, where next_chunk waits. '
-  'If next_chunk is null these were the last: the memory leaves the queue, and chunk_count counts the chunks of its content. '
-  'Returns false and stores nothing if the content or the steps have changed since they were leased.';
+comment on function embeddings.store_chunks is
+  'Stores the vectors of some chunks of a memory, from first_chunk on, and returns the memory to the queue, where '
+  'next_chunk waits. If next_chunk is null these were the last: the memory leaves the queue, and chunk_count counts '
+  'the chunks of its content. Returns false and stores nothing if the content or the steps have changed since they '
+  'were leased.';
 
 create function embeddings.store_reasoning(
   packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
 returns boolean
-language plpgsql
-volatile
-set search_path = ''
-set lock_timeout = '100ms'
+language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
 as $$
 #variable_conflict use_column
 begin
@@ -136,18 +128,17 @@ begin
 end
 $$;
 
-comment on function embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]) is
-  'Stores the vectors of the steps of a reasoning trace, first that of the whole and then those of its chunks; store_vectors() follows in the same statement. Returns false and stores nothing if the steps have changed; the memory then stays in the queue.';
+comment on function embeddings.store_reasoning is
+  'Stores the vectors of the steps of a reasoning trace, first that of the whole and then those of its chunks; '
+  'store_vectors() follows in the same statement. Returns false and stores nothing if the steps have changed; the '
+  'memory then stays in the queue.';
 
 -- Locks the memory and its context, stores the vector of the context, and leaves the others to store_embeddings().
 create function embeddings.store_vectors(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
   chunk_ends integer[], context_id uuid, context_vector text, chunks_follow boolean default false)
 returns boolean
-language plpgsql
-volatile
-set search_path = ''
-set lock_timeout = '100ms'
+language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
 as $$
 #variable_conflict use_column
 begin
@@ -179,13 +170,11 @@ begin
 end
 $$;
 
-comment on function embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text, boolean) is
-  'Does what store_embeddings() does, and stores the vector of the memory''s context. Returns false and stores nothing if one of the two memories has changed since its text was read; the memory then stays in the queue.';
+comment on function embeddings.store_vectors is
+  'Does what store_embeddings() does, and stores the vector of the memory''s context. Returns false and stores '
+  'nothing if one of the two memories has changed since its text was read; the memory then stays in the queue.';
 
 grant execute on function
-  embeddings.insert_vectors(uuid, text, text, text[], text[], integer[], integer[], integer),
-  embeddings.store_embeddings(uuid, bytea, text, text[], text[], integer[], integer[], boolean),
-  embeddings.store_chunks(uuid, bytea, text, text, text, integer, text[], text[], integer[], integer[], integer, integer),
-  embeddings.store_reasoning(uuid, text, text, text[], text[], integer[], integer[]),
-  embeddings.store_vectors(uuid, bytea, text, text[], text[], integer[], integer[], uuid, text, boolean)
+  embeddings.insert_vectors, embeddings.store_embeddings, embeddings.store_chunks, embeddings.store_reasoning,
+  embeddings.store_vectors
 to l9_worker;

@@ -2,9 +2,7 @@
 
 create function embeddings.adopt_embedding_model(model text, dimensions integer)
 returns text
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -29,14 +27,13 @@ begin
 end
 $$;
 
-comment on function embeddings.adopt_embedding_model(text, integer) is
-  'Called at the start of a gateway. The model begins to serve if no model serves, or if there is no memory yet. Returns the model that serves.';
+comment on function embeddings.adopt_embedding_model is
+  'Called at the start of a gateway. The model begins to serve if no model serves, or if there is no memory yet. '
+  'Returns the model that serves.';
 
 create function embeddings.begin_embedding_change(model text, dimensions integer)
 returns bigint
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -63,14 +60,13 @@ begin
 end
 $$;
 
-comment on function embeddings.begin_embedding_change(text, integer) is
-  'Begins a change to another model, which then arrives: every memory, and every new one, is queued for it. A second call continues the change. Returns the number of memories that wait. Errors: L9VAL.';
+comment on function embeddings.begin_embedding_change is
+  'Begins a change to another model, which then arrives: every memory, and every new one, is queued for it. A '
+  'second call continues the change. Returns the number of memories that wait. Errors: L9VAL.';
 
 create function embeddings.embedding_change()
 returns table (model text, serving text, to_embed bigint, remaining bigint, refused bigint)
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
   select m.model, embeddings.serving_model(), greatest(max(c.memories_to_embed), count(q.packet_id)), count(q.packet_id),
     count(q.packet_id) filter (where q.attempts > 0)
@@ -81,16 +77,15 @@ begin atomic
   group by m.model;
 end;
 
-comment on function embeddings.embedding_change() is
-  'Progress of the model change. to_embed: all memories to embed; remaining: those that still wait; refused: those of them that failed. No row if no change is under way.';
+comment on function embeddings.embedding_change is
+  'Progress of the model change. to_embed: all memories to embed; remaining: those that still wait; refused: those '
+  'of them that failed. No row if no change is under way.';
 
 -- Counts, under a lock, the memories that would no longer be found by meaning, and switches only if they are few
 -- enough.
 create function embeddings.switch_embedding_model(model text, allow_missing bigint default 0)
 returns bigint
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -131,14 +126,14 @@ begin
 end
 $$;
 
-comment on function embeddings.switch_embedding_model(text, bigint) is
-  'Makes the arriving model serve, in one update, if at most allow_missing memories can no longer be found by meaning afterwards, and returns 0. Otherwise it changes nothing and returns the number of those memories. Errors: L9VAL.';
+comment on function embeddings.switch_embedding_model is
+  'Makes the arriving model serve, in one update, if at most allow_missing memories can no longer be found by '
+  'meaning afterwards, and returns 0. Otherwise it changes nothing and returns the number of those memories. '
+  'Errors: L9VAL.';
 
 create function embeddings.abandon_embedding_change()
 returns text
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -153,13 +148,11 @@ begin
 end
 $$;
 
-comment on function embeddings.abandon_embedding_change() is
-  'Abandons the change that is under way; the vectors made for it will be deleted. Returns the model, or null if no change was under way.';
+comment on function embeddings.abandon_embedding_change is
+  'Abandons the change that is under way; the vectors made for it will be deleted. Returns the model, or null if no '
+  'change was under way.';
 
 grant execute on function
-  embeddings.adopt_embedding_model(text, integer),
-  embeddings.begin_embedding_change(text, integer),
-  embeddings.embedding_change(),
-  embeddings.switch_embedding_model(text, bigint),
-  embeddings.abandon_embedding_change()
+  embeddings.adopt_embedding_model, embeddings.begin_embedding_change, embeddings.embedding_change,
+  embeddings.switch_embedding_model, embeddings.abandon_embedding_change
 to l9_worker;

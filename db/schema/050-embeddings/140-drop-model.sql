@@ -3,9 +3,7 @@
 
 create function embeddings.drop_leaving_vectors(model text, batch_size integer, after uuid default null)
 returns table (dropped bigint, last_packet_id uuid)
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 -- Rows are deleted in order of packet_id, so that the next batch does not scan the rows that this one deleted.
 set enable_seqscan = off
 begin atomic
@@ -23,16 +21,14 @@ begin atomic
   select count(*), (array_agg(d.packet_id order by d.packet_id desc))[1] from deleted d;
 end;
 
-comment on function embeddings.drop_leaving_vectors(text, integer, uuid) is
-  'Deletes up to batch_size vectors of a model that leaves, in order of packet_id and after the one given. dropped: the number of deleted vectors; last_packet_id: pass it to the next call.';
+comment on function embeddings.drop_leaving_vectors is
+  'Deletes up to batch_size vectors of a model that leaves, in order of packet_id and after the one given. dropped: '
+  'the number of deleted vectors; last_packet_id: pass it to the next call.';
 
 -- A model goes only once its vectors are gone: first its indexes and functions, then its row.
 create function embeddings.drop_embedding_model(model text)
 returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 -- Dropping an index needs an exclusive lock on the table. It is better to try again later than to block everyone who queues behind.
 set lock_timeout = '1s'
 as $$
@@ -61,7 +57,8 @@ begin
 end
 $$;
 
-comment on function embeddings.drop_embedding_model(text) is
-  'Drops the indexes, the functions and the row of a model that leaves. Returns false if the model still has vectors or does not leave. Definer: only the owner of the table can drop indexes.';
+comment on function embeddings.drop_embedding_model is
+  'Drops the indexes, the functions and the row of a model that leaves. Returns false if the model still has '
+  'vectors or does not leave. Definer: only the owner of the table can drop indexes.';
 
-grant execute on function embeddings.drop_leaving_vectors(text, integer, uuid), embeddings.drop_embedding_model(text) to l9_worker;
+grant execute on function embeddings.drop_leaving_vectors, embeddings.drop_embedding_model to l9_worker;

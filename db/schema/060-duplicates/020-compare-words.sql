@@ -3,22 +3,18 @@
 
 create function duplicates.max_parsed_chars() returns integer language sql immutable parallel safe return 65536;
 
-comment on function duplicates.max_parsed_chars() is
+comment on function duplicates.max_parsed_chars is
   'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
 
 create function duplicates.max_compared_chars() returns integer language sql immutable parallel safe return 131072;
 
-comment on function duplicates.max_compared_chars() is
-  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only exact duplicates '
-  'are found.';
+comment on function duplicates.max_compared_chars is
+  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only '
+  'exact duplicates are found.';
 
 create function duplicates.distinct_words(content text)
 returns text[]
-language sql
-stable
-parallel safe
-strict
-set search_path = ''
+language sql stable parallel safe strict set search_path = ''
 -- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.
 set client_min_messages = warning
 return case
@@ -34,13 +30,14 @@ return case
         '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
 end;
 
-comment on function duplicates.distinct_words(text) is
+comment on function duplicates.distinct_words is
   'The distinct words of a text in lower case; for scripts without spaces, its characters.';
 
 create type duplicates.used_word as (place integer, word text, spelling text, is_start boolean, is_flag boolean, adjoins boolean);
 comment on type duplicates.used_word is
-  'A word where it stands in a text: its place, the word in lower case and as it is written, whether a sentence begins with it, '
-  'whether it is an option of a command, and whether nothing stands between it and the character before.';
+  'A word where it stands in a text: its place, the word in lower case and as it is written, whether a sentence '
+  'begins with it, whether it is an option of a command, and whether nothing stands between it and the character '
+  'before.';
 
 create function duplicates.plain_text(content text) returns text
 language plpgsql immutable parallel safe strict set search_path = ''
@@ -74,8 +71,8 @@ end
 $$;
 
 comment on function duplicates.plain_text is
-  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters of '
-  'scripts without spaces apart.';
+  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters '
+  'of scripts without spaces apart.';
 
 create function duplicates.used_words(content text) returns duplicates.used_word[]
 language sql immutable parallel safe strict set search_path = ''
@@ -107,6 +104,8 @@ return (case when language = any (words.languages()) and language <> 'none' then
 
 comment on function duplicates.stemmer_of is 'The dictionary that stems the words of a language.';
 
+-- Counts the words of both texts, looks up the meanings of those that differ, and compares the rest by their stems.
+-- Texts that share little are compared no further.
 create function duplicates.compare_used_words(
   one duplicates.used_word[], other duplicates.used_word[], language text, out similarity real, out is_distinguished boolean)
 returns record
@@ -292,11 +291,9 @@ end;
 
 comment on function duplicates.compare_used_words is
   'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; '
-  'frequent words '
-  'weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a unit, a date, a time, '
-  'a name or '
-  'the opposite of one another, or two words have changed places, so that the texts don''t say the same, however similar '
-  'they are.';
+  'frequent words weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a '
+  'unit, a date, a time, a name or the opposite of one another, or two words have changed places, so that the texts '
+  'don''t say the same, however similar they are.';
 
 create function duplicates.compare_words(
   one text, other text, language text default 'english', out similarity real, out is_distinguished boolean)
@@ -304,10 +301,10 @@ returns record
 language sql stable parallel safe strict set search_path = ''
 return duplicates.compare_used_words(duplicates.used_words(one), duplicates.used_words(other), language);
 
-comment on function duplicates.compare_words is 'compare_used_words() of two texts, whose words are stemmed by the rules of a language.';
+comment on function duplicates.compare_words is
+  'compare_used_words() of two texts, whose words are stemmed by the rules of a language.';
 
 grant execute on function
   duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words, duplicates.plain_text,
-    duplicates.used_words,
-  duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words
+  duplicates.used_words, duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words
 to l9_agent, l9_admin;

@@ -2,14 +2,12 @@
 
 create function duplicates.similarity_threshold()
 returns real
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return 0.75;
 
-comment on function duplicates.similarity_threshold() is
-  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was judged on.';
+comment on function duplicates.similarity_threshold is
+  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the '
+  'pairs it was judged on.';
 
 -- A place with few memories is compared whole. In others the candidates are the best by words and the nearest by
 -- meaning.
@@ -17,14 +15,11 @@ create function duplicates.find_similar(
   content text, scope text, project_id text, branch text, kind text, org_id uuid, user_id uuid, except_id uuid default null,
   content_vector extensions.vector default null, model text default null)
 returns table (packet_id uuid, similarity real, content_hash bytea)
-language plpgsql
-stable
+language plpgsql stable
 -- pg_textsearch looks up one of its functions by an unqualified name at planning time.
 set search_path = pg_catalog, extensions
 -- The scan goes on past rows of other places, which must not push a near-duplicate out.
-set hnsw.iterative_scan = 'relaxed_order'
-set hnsw.ef_search = 100
-set max_parallel_workers_per_gather = 0
+set hnsw.iterative_scan = 'relaxed_order' set hnsw.ef_search = 100 set max_parallel_workers_per_gather = 0
 -- ranking.walk_words() explains this setting.
 set enable_sort = off
 as $$
@@ -140,12 +135,9 @@ begin
 end
 $$;
 
-comment on function duplicates.find_similar(text, text, text, text, text, uuid, uuid, uuid, extensions.vector, text) is
-  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most '
-  'similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a '
-  'negation, a value or an opposite is none.';
+comment on function duplicates.find_similar is
+  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, '
+  'most similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing '
+  'words hold a negation, a value or an opposite is none.';
 
-grant execute on function
-  duplicates.similarity_threshold(),
-  duplicates.find_similar(text, text, text, text, text, uuid, uuid, uuid, extensions.vector, text)
-to l9_agent, l9_admin;
+grant execute on function duplicates.similarity_threshold, duplicates.find_similar to l9_agent, l9_admin;

@@ -2,9 +2,7 @@
 
 create function duplicates.similar_to_memory(packet_id uuid, content_vector extensions.vector default null, model text default null)
 returns public.similar_memory[]
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 return coalesce((
   select pg_catalog.array_agg(row(s.packet_id, s.similarity)::public.similar_memory order by s.similarity desc, s.packet_id)
   from public.packet_store p
@@ -13,7 +11,7 @@ return coalesce((
     content_vector, model) s
   where p.packet_id = similar_to_memory.packet_id), '{}');
 
-comment on function duplicates.similar_to_memory(uuid, extensions.vector, text) is
+comment on function duplicates.similar_to_memory is
   'The result of find_similar for a saved memory. The gateway reports it after a save with on_similar keep.';
 
-grant execute on function duplicates.similar_to_memory(uuid, extensions.vector, text) to l9_agent, l9_admin;
+grant execute on function duplicates.similar_to_memory to l9_agent, l9_admin;

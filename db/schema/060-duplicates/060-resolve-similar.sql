@@ -5,9 +5,7 @@ create function duplicates.resolve_similar(
   on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
   importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
 returns public.save_result
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -68,10 +66,8 @@ begin
 end
 $$;
 
-comment on function duplicates.resolve_similar(
-  text, text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text) is
-  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can; messages are only reported. Without a status the memory has to be inserted.';
+comment on function duplicates.resolve_similar is
+  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status '
+  'if it can; messages are only reported. Without a status the memory has to be inserted.';
 
-grant execute on function duplicates.resolve_similar(
-  text, text, text, text, text, text, text[], uuid[], timestamptz, real, jsonb, jsonb, extensions.vector, text)
-to l9_agent, l9_admin;
+grant execute on function duplicates.resolve_similar to l9_agent, l9_admin;

@@ -7,17 +7,16 @@
 
 create function importance.kind_weight(kind text)
 returns double precision
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return case
   when kind in ('decision', 'runbook', 'ddl') then 0.3
   when kind in ('todo', 'pr_context', 'change') then -0.3
   else 0
 end::double precision;
 
-comment on function importance.kind_weight(text) is
-  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay useful; todos, changes and the context of a pull request go out of date.';
+comment on function importance.kind_weight is
+  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay useful; todos, '
+  'changes and the context of a pull request go out of date.';
 
 create function importance.importance(
   estimate double precision,
@@ -27,9 +26,7 @@ create function importance.importance(
   age_days double precision
 )
 returns double precision
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return 1 / (1 + exp(-(
   -- The writer's estimate, as log-odds: without other evidence the score is the estimate (.5 exactly, 0 and 1 nearly).
   ln((estimate + 0.02) / (1 - estimate + 0.02))
@@ -41,24 +38,24 @@ return 1 / (1 + exp(-(
   - 0.5 * (1 - power(2, -least(age_days / 180, 200)))
 )));
 
-comment on function importance.importance(double precision, text, double precision, double precision, double precision) is
-  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1) and with the voices of agents that found it useful; it falls with the voices of agents against it and with age. useful and useless are sums over agents, each at most 1 (see voice). One agent alone moves the score by less than 0.1. docs/explanation/importance.md lists the weights. Pure.';
+comment on function importance.importance is
+  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1) and '
+  'with the voices of agents that found it useful; it falls with the voices of agents against it and with age. '
+  'useful and useless are sums over agents, each at most 1 (see voice). One agent alone moves the score by less '
+  'than 0.1. docs/explanation/importance.md lists the weights. Pure.';
 
 create function importance.voice(vote smallint, has_used boolean, has_contradicted boolean)
 returns integer
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return greatest(coalesce(vote, has_used::integer) - has_contradicted::integer, -1);
 
-comment on function importance.voice(smallint, boolean, boolean) is
-  'What one agent says about a memory: 1 for it, -1 against it, 0 neither. Its last vote (1 or -1) counts; without a vote, building on the memory counts for it. Contradicting the memory subtracts 1.';
+comment on function importance.voice is
+  'What one agent says about a memory: 1 for it, -1 against it, 0 neither. Its last vote (1 or -1) counts; without '
+  'a vote, building on the memory counts for it. Contradicting the memory subtracts 1.';
 
 create function importance.decayed(amount double precision, since timestamptz, until timestamptz)
 returns double precision
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return coalesce(
   amount * power(2::double precision, case
     -- The exponent is capped so that a double does not underflow.
@@ -67,11 +64,9 @@ return coalesce(
   end),
   0);
 
-comment on function importance.decayed(double precision, timestamptz, timestamptz) is
+comment on function importance.decayed is
   'The amount left after a time: it halves every 30 days. The result is 0 if the amount or a time is null.';
 
 grant execute on function
-  importance.kind_weight(text),
-  importance.importance(double precision, text, double precision, double precision, double precision),
-  importance.voice(smallint, boolean, boolean), importance.decayed(double precision, timestamptz, timestamptz)
+  importance.kind_weight, importance.importance, importance.voice, importance.decayed
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -3,9 +3,7 @@
 
 create function importance.count_accesses(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   insert into public.memory_signals as s (packet_id, tenant_id, last_accessed, access_count)
   select p.packet_id, p.tenant_id, max(a.accessed_at), count(*)
@@ -21,16 +19,15 @@ begin atomic
     last_accessed = greatest(s.last_accessed, excluded.last_accessed);
 end;
 
-comment on function importance.count_accesses(uuid[], xid8, xid8, timestamptz) is
-  'Adds the accesses of these transactions to access_count and last_accessed of these memories, which must be locked. Not executable by callers.';
+comment on function importance.count_accesses is
+  'Adds the accesses of these transactions to access_count and last_accessed of these memories, which must be '
+  'locked. Not executable by callers.';
 
 -- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed
 -- meanwhile.
 create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   voted_ids uuid[];
@@ -83,14 +80,14 @@ begin
 end
 $$;
 
-comment on function importance.roll_up_accesses_between(xid8, xid8, timestamptz) is
-  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts again the voices of agents on the memories that they read or voted on, and on up to 10,000 that are queued in pending_recounts. Not executable by callers: roll_up_accesses() chooses the range.';
+comment on function importance.roll_up_accesses_between is
+  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts again the '
+  'voices of agents on the memories that they read or voted on, and on up to 10,000 that are queued in '
+  'pending_recounts. Not executable by callers: roll_up_accesses() chooses the range.';
 
 create function importance.are_accesses_waiting()
 returns boolean
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
   select exists (
       select from importance.memory_access_log a
@@ -103,14 +100,12 @@ begin atomic
   from importance.access_roll_up r;
 end;
 
-comment on function importance.are_accesses_waiting() is
+comment on function importance.are_accesses_waiting is
   'True if there may be something to roll up. Cheap, for a job that asks often.';
 
 create function importance.access_backlog()
 returns table (waiting bigint, oldest_seconds double precision, rolled_up_at timestamptz)
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
   with progress as (select r.to_xid, r.era_after, r.rolled_up_at from importance.access_roll_up r)
   select count(*), coalesce(extract(epoch from clock_timestamp() - min(w.at)), 0)::double precision,
@@ -125,10 +120,11 @@ begin atomic
   ) w;
 end;
 
-comment on function importance.access_backlog() is
-  'How many accesses, votes and recounts are not rolled up yet (at most 100,000 of each are counted), the age of the oldest in seconds, and when something was last rolled up.';
+comment on function importance.access_backlog is
+  'How many accesses, votes and recounts are not rolled up yet (at most 100,000 of each are counted), the age of '
+  'the oldest in seconds, and when something was last rolled up.';
 
 grant execute on function
-  importance.count_accesses(uuid[], xid8, xid8, timestamptz), importance.roll_up_accesses_between(xid8, xid8, timestamptz),
-  importance.are_accesses_waiting(), importance.access_backlog()
+  importance.count_accesses, importance.roll_up_accesses_between, importance.are_accesses_waiting,
+  importance.access_backlog
 to l9_worker;

@@ -2,12 +2,7 @@
 
 create function public.drop_access_partition(month date)
 returns bigint
-language plpgsql
-volatile
-security definer
-set search_path = ''
-set timezone = 'UTC'
-set lock_timeout = '5s'
+language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s'
 as $$
 declare
   partition constant text := audit.require_past_partition('importance.memory_access_log', month);
@@ -31,7 +26,9 @@ begin
 end
 $$;
 
-comment on function public.drop_access_partition(date) is
-  'Drops a past month of the access log once it is rolled up, and returns how many rows it held. The statistics in memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the owner of a table can drop partitions. Errors: L9VAL, naming month.';
+comment on function public.drop_access_partition is
+  'Drops a past month of the access log once it is rolled up, and returns how many rows it held. The statistics in '
+  'memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the owner of a table can drop '
+  'partitions. Errors: L9VAL, naming month.';
 
-grant execute on function public.drop_access_partition(date) to l9_platform_admin;
+grant execute on function public.drop_access_partition to l9_platform_admin;

@@ -3,10 +3,7 @@
 
 create function documents.parts_of_line(line text)
 returns table (part integer, text text)
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 begin atomic
   -- In two steps, because finding the n-th character takes n steps.
   with measures as materialized (
@@ -22,16 +19,13 @@ begin atomic
   order by l.start, s.start;
 end;
 
-comment on function documents.parts_of_line(text) is 'A line of more than max_section_bytes() in parts of about that size.';
+comment on function documents.parts_of_line is 'A line of more than max_section_bytes() in parts of about that size.';
 
 -- Adds line after line to a piece. Once the next line would make it too long, it ends at the last border between
 -- paragraphs.
 create function documents.cut(body_md text, open_fence text default null)
 returns text[]
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 -- A text has any number of lines, of which the planner knows nothing.
 set enable_nestloop = off
 as $$
@@ -100,16 +94,14 @@ begin
 end
 $$;
 
-comment on function documents.cut(text, text) is
-  'The pieces of a Markdown in order, which joined are the same text: cut at headings outside fenced code, where at least min_section_bytes() precede; a piece of more than max_section_bytes() is cut between paragraphs, else between lines, else between characters. No piece is blank, unless all is. open_fence: as in find_marks().';
+comment on function documents.cut is
+  'The pieces of a Markdown in order, which joined are the same text: cut at headings outside fenced code, where at '
+  'least min_section_bytes() precede; a piece of more than max_section_bytes() is cut between paragraphs, else '
+  'between lines, else between characters. No piece is blank, unless all is. open_fence: as in find_marks().';
 
 create function documents.with_headings(pieces text[], title text)
 returns table (n integer, heading text, level integer, body_md text)
-language sql
-immutable
-parallel safe
-set search_path = ''
-set enable_nestloop = off
+language sql immutable parallel safe set search_path = '' set enable_nestloop = off
 begin atomic
   with marks as materialized (
     select m.line, m.level, m.heading from documents.find_marks(array_to_string(pieces, '')) m where m.level is not null
@@ -133,15 +125,13 @@ begin atomic
   order by u.n;
 end;
 
-comment on function documents.with_headings(text[], text) is
-  'The pieces of a Markdown with the heading that each begins with or stands under; before the first heading it is the title, and the level 0.';
+comment on function documents.with_headings is
+  'The pieces of a Markdown with the heading that each begins with or stands under; before the first heading it is '
+  'the title, and the level 0.';
 
 create function documents.cut_markdown(markdown text, title text)
 returns table ("position" integer, heading text, level integer, body_md text)
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   perform documents.check_body(markdown);
@@ -149,9 +139,11 @@ begin
 end
 $$;
 
-comment on function documents.cut_markdown(text, text) is
-  'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md joined in order of position is the same text, byte for byte. The heading is the one that a section begins with or stands under, or the title, with level 0, before the first one. Errors: L9LIM, L9VAL.';
+comment on function documents.cut_markdown is
+  'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md joined in order of position is '
+  'the same text, byte for byte. The heading is the one that a section begins with or stands under, or the title, '
+  'with level 0, before the first one. Errors: L9LIM, L9VAL.';
 
 grant execute on function
-  documents.parts_of_line(text), documents.cut(text, text), documents.with_headings(text[], text), documents.cut_markdown(text, text)
+  documents.parts_of_line, documents.cut, documents.with_headings, documents.cut_markdown
 to l9_agent, l9_admin;

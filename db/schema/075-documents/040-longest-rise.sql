@@ -3,10 +3,7 @@
 
 create function documents.longest_rise(numbers integer[])
 returns integer[]
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   -- ends[k]: the place of the smallest number with which a rise of k numbers can end. before[p]: the place before p in its rise.
@@ -43,7 +40,8 @@ begin
 end
 $$;
 
-comment on function documents.longest_rise(integer[]) is
-  'The numbers of a longest part of a list, not necessarily without gaps, in which each is greater than the one before it. Numbers must differ.';
+comment on function documents.longest_rise is
+  'The numbers of a longest part of a list, not necessarily without gaps, in which each is greater than the one '
+  'before it. Numbers must differ.';
 
-grant execute on function documents.longest_rise(integer[]) to l9_agent, l9_admin;
+grant execute on function documents.longest_rise to l9_agent, l9_admin;

@@ -21,11 +21,14 @@ alter table public.idempotency_keys alter column idempotency_key set statistics 
 alter table public.idempotency_keys alter column request_hash set statistics 0;
 
 comment on table public.idempotency_keys is
-  'The first answer given for each idempotency key of a caller, its org and its user, so that a retried save returns it again.';
+  'The first answer given for each idempotency key of a caller, its org and its user, so that a retried save '
+  'returns it again.';
 comment on column public.idempotency_keys.tenant_id is 'The tenant of the caller.';
 comment on column public.idempotency_keys.caller is 'The caller that used the key.';
-comment on column public.idempotency_keys.acting_org_id is 'The org of the caller, or null. Each org has keys of its own.';
-comment on column public.idempotency_keys.acting_user_id is 'The user that the caller acted for, or null. Each user has keys of its own.';
+comment on column public.idempotency_keys.acting_org_id is
+  'The org of the caller, or null. Each org has keys of its own.';
+comment on column public.idempotency_keys.acting_user_id is
+  'The user that the caller acted for, or null. Each user has keys of its own.';
 comment on column public.idempotency_keys.idempotency_key is 'The key, 1 to 200 bytes.';
 comment on column public.idempotency_keys.request_hash is
   'SHA-256 of the arguments of the save, so that a key that is used again for another save is refused.';
@@ -53,10 +56,12 @@ create policy scope_access on public.idempotency_keys to l9_agent, l9_admin
 
 comment on policy tenant_isolation on public.idempotency_keys is 'Callers see keys of their own tenant only.';
 comment on policy scope_access on public.idempotency_keys is
-  'A key is visible only to the caller that used it, acting for the same org and user, and may refer only to a memory that this caller may read.';
+  'A key is visible only to the caller that used it, acting for the same org and user, and may refer only to a '
+  'memory that this caller may read.';
 
 create policy definer_functions on public.idempotency_keys for select to l9_owner using (true);
-comment on policy definer_functions on public.idempotency_keys is 'A scan for secrets reads the keys of all callers of a tenant.';
+comment on policy definer_functions on public.idempotency_keys is
+  'A scan for secrets reads the keys of all callers of a tenant.';
 
 -- A retry must find the key that was sent, so it is refused rather than redacted.
 call secrets.guard_table('public.idempotency_keys', redacts => false);
@@ -68,9 +73,7 @@ grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempote
 -- The insert reserves the key. If another save has the key, it waits for that one and reads its answer.
 create function memories.answer_of_key(idempotency_key text, request_hash bytea)
 returns public.save_result
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -102,14 +105,13 @@ begin
 end
 $$;
 
-comment on function memories.answer_of_key(text, bytea) is
-  'Reserves an idempotency key of the caller, and returns the answer that it had for the same request. The status is null if the memory is still to be saved. Errors: L9LIM, L9VAL if the key was used for another request.';
+comment on function memories.answer_of_key is
+  'Reserves an idempotency key of the caller, and returns the answer that it had for the same request. The status '
+  'is null if the memory is still to be saved. Errors: L9LIM, L9VAL if the key was used for another request.';
 
 create function memories.remember_answer(idempotency_key text, request_hash bytea, answer public.save_result)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   update public.idempotency_keys k
   set packet_id = ((remember_answer.answer).memory).packet_id, status = (remember_answer.answer).status,
@@ -119,10 +121,7 @@ begin atomic
     and k.acting_user_id is not distinct from me.user_id and k.idempotency_key = remember_answer.idempotency_key;
 end;
 
-comment on function memories.remember_answer(text, bytea, public.save_result) is
+comment on function memories.remember_answer is
   'Keeps the answer of a save under its idempotency key, which answer_of_key has reserved.';
 
-grant execute on function
-  memories.answer_of_key(text, bytea),
-  memories.remember_answer(text, bytea, public.save_result)
-to l9_agent, l9_admin;
+grant execute on function memories.answer_of_key, memories.remember_answer to l9_agent, l9_admin;

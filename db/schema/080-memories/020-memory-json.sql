@@ -3,10 +3,7 @@
 
 create function memories.memory_json(memory public.packet_store)
 returns jsonb
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 return case when (memory).packet_id is not null then pg_catalog.jsonb_build_object(
   'packet_id', (memory).packet_id,
   'content', (memory).envelope ->> 'content',
@@ -37,7 +34,8 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'trace_id', (memory).trace_id
 ) end;
 
-comment on function memories.memory_json(public.packet_store) is
-  'A memory as the gateway returns it; its fields are named like the parameters of save_memory, except that importance is the learned one and estimated_importance the writer''s.';
+comment on function memories.memory_json is
+  'A memory as the gateway returns it; its fields are named like the parameters of save_memory, except that '
+  'importance is the learned one and estimated_importance the writer''s.';
 
-grant execute on function memories.memory_json(public.packet_store) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function memories.memory_json to l9_agent, l9_admin, l9_platform_admin;

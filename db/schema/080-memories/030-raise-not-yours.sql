@@ -11,7 +11,8 @@ end
 $$;
 
 comment on function memories.raise_not_yours is
-  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all three so that '
-  'callers can''t tell them apart; another one tells the creator of a memory that an administrator has written its present text.';
+  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all '
+  'three so that callers can''t tell them apart; another one tells the creator of a memory that an administrator '
+  'has written its present text.';
 
 grant execute on function memories.raise_not_yours to l9_agent, l9_admin, l9_platform_admin;

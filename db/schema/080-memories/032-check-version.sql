@@ -23,9 +23,8 @@ end
 $$;
 
 comment on function memories.check_version is
-  'Raises L9VER if a memory is no longer as it was when the caller read it. expected_version: the updated_at that the '
-  'caller read; '
-  'null checks nothing. The detail holds packet_id and updated_at of the memory as it is.';
+  'Raises L9VER if a memory is no longer as it was when the caller read it. expected_version: the updated_at that '
+  'the caller read; null checks nothing. The detail holds packet_id and updated_at of the memory as it is.';
 
 create function memories.present_state(packet_id uuid) returns jsonb
 language plpgsql volatile set search_path = ''
@@ -44,7 +43,7 @@ end
 $$;
 
 comment on function memories.present_state is
-  'What a memory is now, for the answer to a write that expected another version: packet_id, updated_at and content; null if the '
-  'caller may not read it. It is audited as a read.';
+  'What a memory is now, for the answer to a write that expected another version: packet_id, updated_at and '
+  'content; null if the caller may not read it. It is audited as a read.';
 
 grant execute on function memories.check_version, memories.present_state to l9_agent, l9_admin;

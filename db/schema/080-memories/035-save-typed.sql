@@ -2,9 +2,7 @@
 
 create function memories.find_ended(draft public.packet_store, fields jsonb)
 returns setof public.packet_store
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
   select p.*
   from public.packet_store p
@@ -22,14 +20,13 @@ begin atomic
   limit 1;
 end;
 
-comment on function memories.find_ended(public.packet_store, jsonb) is
-  'The memory that has these fields already but no longer an identity, such as a todo that is done, so that a repeated save adds no second one. Of several, the one that was changed last.';
+comment on function memories.find_ended is
+  'The memory that has these fields already but no longer an identity, such as a todo that is done, so that a '
+  'repeated save adds no second one. Of several, the one that was changed last.';
 
 create function memories.check_made_content(kind text, rules jsonb, fields jsonb, content text)
 returns void
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 begin
   if jsonb_array_length(rules -> 'text') > 0 and content <> coalesce(kinds.text_of(rules, fields), '') then
@@ -39,8 +36,9 @@ begin
 end
 $$;
 
-comment on function memories.check_made_content(text, jsonb, jsonb, text) is
-  'Raises L9VAL if a caller gives a content to a memory whose kind makes it from the fields, because it would be lost.';
+comment on function memories.check_made_content is
+  'Raises L9VAL if a caller gives a content to a memory whose kind makes it from the fields, because it would be '
+  'lost.';
 
 create function memories.restate_attestations(saved public.packet_store, given jsonb) returns public.packet_store
 language plpgsql volatile set search_path = ''
@@ -60,15 +58,13 @@ end
 $$;
 
 comment on function memories.restate_attestations is
-  'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which fell with '
-  'it.';
+  'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which '
+  'fell with it.';
 
 -- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
 create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
 returns public.save_result
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -124,16 +120,15 @@ begin
 end
 $$;
 
-comment on function memories.update_same(public.packet_store, public.packet_store, jsonb) is
-  'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing differs. Errors: L9OWN, L9IMM and those of a save.';
+comment on function memories.update_same is
+  'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing '
+  'differs. Errors: L9OWN, L9IMM and those of a save.';
 
 -- Looks for the memory that is the same and updates it, or else inserts; if a concurrent save was first, it looks
 -- again.
 create function memories.save_typed(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.save_result
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -196,13 +191,11 @@ end
 $$;
 
 comment on function memories.save_typed is
-  'Saves a memory of a kind with rules, or updates the one that is the same by them. Of the draft, the columns that callers may '
-  'write count; null takes the default. is_beside: one that the caller may not change is not looked for, because the new memory '
-  'is to stand beside it.';
+  'Saves a memory of a kind with rules, or updates the one that is the same by them. Of the draft, the columns that '
+  'callers may write count; null takes the default. is_beside: one that the caller may not change is not looked '
+  'for, because the new memory is to stand beside it.';
 
 grant execute on function
-  memories.restate_attestations,
-  memories.find_ended(public.packet_store, jsonb),
-  memories.check_made_content(text, jsonb, jsonb, text), memories.update_same(public.packet_store, public.packet_store, jsonb),
+  memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.update_same,
   memories.save_typed
 to l9_agent, l9_admin;

@@ -3,18 +3,16 @@
 
 create function memories.audit_shown(answer public.save_result)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   select audit.audit_read('READ', pg_catalog.jsonb_build_object('status', (audit_shown.answer).status),
     ((audit_shown.answer).memory).packet_id, ((audit_shown.answer).memory).project_id, ((audit_shown.answer).memory).scope);
 end;
 
-comment on function memories.audit_shown(public.save_result) is
+comment on function memories.audit_shown is
   'Audits that a save which wrote nothing returned a memory that was there already.';
 
-grant execute on function memories.audit_shown(public.save_result) to l9_agent, l9_admin;
+grant execute on function memories.audit_shown to l9_agent, l9_admin;
 
 -- A known idempotency key answers first, then near-duplicates, then the rules of a kind. Otherwise the memory is
 -- inserted, and one that is there already is the answer.
@@ -45,9 +43,7 @@ create function public.save_memory(
   branch text default null
 )
 returns public.save_result
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -188,14 +184,9 @@ begin
 end
 $$;
 
-comment on function public.save_memory(
-  text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
-  extensions.vector, text, text, timestamptz, text, text) is
-  'Saves a memory: inserted, or skipped_dedupe with the one of this scope, project, branch and kind with its '
-  'content (case counts in code only). In a kind of memory_kinds envelope holds the fields; what is the same is updated. on_similar: keep, '
-  'skip or merge near-duplicates; null: no search. idempotency_key: a retry gets the first answer. timestamp: at '
-  'most 5 minutes ahead. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
-grant execute on function public.save_memory(
-  text, text, text, text, text[], text, uuid[], timestamptz, real, jsonb, jsonb, jsonb, jsonb, text, text, text, text, text,
-  extensions.vector, text, text, timestamptz, text, text)
-  to l9_agent, l9_admin;
+comment on function public.save_memory is
+  'Saves a memory: inserted, or skipped_dedupe with the one of this place and kind that says the same. In a kind of '
+  'memory_kinds envelope holds the fields; what is the same is updated. on_similar: keep, skip or merge '
+  'near-duplicates; null: no search. idempotency_key: a retry gets the first answer. timestamp: at most 5 minutes '
+  'ahead. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
+grant execute on function public.save_memory to l9_agent, l9_admin;

@@ -3,9 +3,7 @@
 
 create function memories.check_list(item jsonb, field text, most integer)
 returns text[]
-language plpgsql
-immutable
-set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
 declare
   given constant jsonb := nullif(item -> field, 'null');
@@ -23,9 +21,7 @@ $$;
 
 create function memories.check_ids(item jsonb, field text)
 returns uuid[]
-language plpgsql
-immutable
-set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
 declare
   ids constant text[] := memories.check_list(item, field, packets.max_parents());
@@ -37,13 +33,12 @@ begin
 end
 $$;
 
-comment on function memories.check_list(jsonb, text, integer) is 'The texts of a list in an item; raises L9VAL or L9LIM if it is none.';
-comment on function memories.check_ids(jsonb, text) is 'The ids of a list in an item; raises L9VAL or L9LIM if it is none.';
+comment on function memories.check_list is 'The texts of a list in an item; raises L9VAL or L9LIM if it is none.';
+comment on function memories.check_ids is 'The ids of a list in an item; raises L9VAL or L9LIM if it is none.';
 
 create function memories.given_items(items jsonb)
 returns jsonb
-language sql immutable parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 -- In data, null removes a field.
 return (
   select pg_catalog.jsonb_agg(
@@ -57,20 +52,16 @@ comment on function memories.given_items is 'The items of a call, without their 
 
 create function memories.item_fields()
 returns text[]
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return array[
   'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key', 'ttl_policy',
   'parent_ids', 'citations', 'expected_version'];
 
-comment on function memories.item_fields() is 'The fields of an item of memory_store.';
+comment on function memories.item_fields is 'The fields of an item of memory_store.';
 
 create function memories.with_title(fields jsonb)
 returns jsonb
-language plpgsql
-immutable
-set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
 declare
   body constant text := fields ->> 'body_md';
@@ -86,16 +77,14 @@ begin
 end
 $$;
 
-comment on function memories.with_title(jsonb) is
-  'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under its aliases, '
-  'too.';
+comment on function memories.with_title is
+  'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under '
+  'its aliases, too.';
 
 -- Checks the form of an item; what its fields mean is checked by the kind and the triggers when it is stored.
 create function memories.draft_of(item jsonb)
 returns public.packet_store
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   draft public.packet_store;
@@ -154,14 +143,13 @@ begin
 end
 $$;
 
-comment on function memories.draft_of(jsonb) is
-  'The memory that an item of memory_store describes, before its kind and the triggers of packet_store have been applied. Raises L9VAL or L9LIM for a malformed item.';
+comment on function memories.draft_of is
+  'The memory that an item of memory_store describes, before its kind and the triggers of packet_store have been '
+  'applied. Raises L9VAL or L9LIM for a malformed item.';
 
 create function memories.check_draft(draft public.packet_store, rules jsonb)
 returns void
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 begin
   perform packets.check_scope(draft.scope, draft.project_id);
@@ -173,11 +161,9 @@ begin
 end
 $$;
 
-comment on function memories.check_draft(public.packet_store, jsonb) is
-  'Raises the errors of an item that can be known before it is stored.';
+comment on function memories.check_draft is 'Raises the errors of an item that can be known before it is stored.';
 
 grant execute on function
-  memories.check_list(jsonb, text, integer), memories.check_ids(jsonb, text), memories.given_items(jsonb), memories.item_fields(),
-  memories.with_title(jsonb), memories.draft_of(jsonb),
-  memories.check_draft(public.packet_store, jsonb)
+  memories.check_list, memories.check_ids, memories.given_items, memories.item_fields, memories.with_title,
+  memories.draft_of, memories.check_draft
 to l9_agent, l9_admin;

@@ -3,9 +3,11 @@
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
   findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
-comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
+comment on type public.stored_item is
+  'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
-comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
+comment on column public.stored_item.status is
+  'inserted, updated or skipped_dedupe; null if the item was not stored.';
 comment on column public.stored_item.packet_id is 'The memory: the new one, or the one that is the same.';
 comment on column public.stored_item.kind is 'The kind of the item.';
 comment on column public.stored_item.project_id is 'The project that it belongs to, or null.';
@@ -18,27 +20,25 @@ comment on column public.stored_item.findings is
   'Of what looks like a secret: path in the item, line, column and pattern; else null.';
 comment on column public.stored_item.is_unfinished is
   'True if sections of a document are left for another call with the same item.';
-comment on column public.stored_item.updated_at is 'When the memory was last changed: its version, for a later expected_version.';
+comment on column public.stored_item.updated_at is
+  'When the memory was last changed: its version, for a later expected_version.';
 comment on column public.stored_item.current is
-  'Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and content.';
+  'Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and '
+  'content.';
 
 create function memories.is_fault_of_item(sqlstate text)
 returns boolean
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 -- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.
 return sqlstate ~ '^(L9|22|23|54)' or sqlstate = '42501';
 
-comment on function memories.is_fault_of_item(text) is 'True if an error with this code is one of the item that was being stored.';
+comment on function memories.is_fault_of_item is
+  'True if an error with this code is one of the item that was being stored.';
 
 -- Gives fields the names that they have in an item, and replaces texts of PostgreSQL's own errors.
 create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text, detail text default null)
 returns public.stored_item
-language plpgsql
-immutable
-set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
 declare
   answer public.stored_item;
@@ -76,8 +76,7 @@ begin
 end
 $$;
 
-comment on function memories.error_of_item(integer, jsonb, text, text, text, text) is
+comment on function memories.error_of_item is
   'The error of an item as memory_store answers it. detail is that of the error, which holds the findings of L9SEC.';
 
-grant execute on function memories.is_fault_of_item(text), memories.error_of_item(integer, jsonb, text, text, text, text) to
-  l9_agent, l9_admin;
+grant execute on function memories.is_fault_of_item, memories.error_of_item to l9_agent, l9_admin;

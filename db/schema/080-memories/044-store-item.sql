@@ -3,9 +3,7 @@
 
 create function memories.approve_document(packet_id uuid, approval jsonb)
 returns boolean
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 begin
   if exists (
@@ -23,14 +21,13 @@ begin
 end
 $$;
 
-comment on function memories.approve_document(uuid, jsonb) is
-  'Sets approved_at and approved_by of a document. True if that changes it. Errors: L9OWN, L9IMM if it is approved otherwise already, L9VAL, L9LIM.';
+comment on function memories.approve_document is
+  'Sets approved_at and approved_by of a document. True if that changes it. Errors: L9OWN, L9IMM if it is approved '
+  'otherwise already, L9VAL, L9LIM.';
 
 create function memories.restore_ttl(memory public.packet_store)
 returns boolean
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -49,15 +46,14 @@ begin
 end
 $$;
 
-comment on function memories.restore_ttl(public.packet_store) is
-  'Gives a memory the ttl that its kind and fields say, in place of one of its own. True if that changes it. Errors: L9OWN.';
+comment on function memories.restore_ttl is
+  'Gives a memory the ttl that its kind and fields say, in place of one of its own. True if that changes it. '
+  'Errors: L9OWN.';
 
 -- Saves the memory, then the text of a document, then its approval, which locks it.
 create function memories.save_draft(item jsonb, draft public.packet_store)
 returns public.save_result
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -99,7 +95,7 @@ begin
 end
 $$;
 
-comment on function memories.save_draft(jsonb, public.packet_store) is 'Saves the memory of an item, and the text and approval of a document.';
+comment on function memories.save_draft is 'Saves the memory of an item, and the text and approval of a document.';
 
 create function memories.check_version_of_item(draft public.packet_store, expected_version timestamptz) returns void
 language plpgsql volatile set search_path = ''
@@ -127,14 +123,13 @@ end
 $$;
 
 comment on function memories.check_version_of_item is
-  'Raises L9VER if the memory that is the same as an item is no longer as the caller has read it, or not there any more.';
+  'Raises L9VER if the memory that is the same as an item is no longer as the caller has read it, or not there any '
+  'more.';
 
 -- A known idempotency key answers first. Otherwise the answer is remembered once the whole item is stored.
 create function memories.store_item(index integer, item jsonb, draft public.packet_store)
 returns public.stored_item
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -174,10 +169,11 @@ begin
 end
 $$;
 
-comment on function memories.store_item(integer, jsonb, public.packet_store) is
-  'Stores one item of memory_store. A repeated item with the same idempotency_key is answered as at first; another one with that key is refused (L9VAL).';
+comment on function memories.store_item is
+  'Stores one item of memory_store. A repeated item with the same idempotency_key is answered as at first; another '
+  'one with that key is refused (L9VAL).';
 
 grant execute on function
-  memories.approve_document(uuid, jsonb), memories.restore_ttl(public.packet_store), memories.save_draft(jsonb, public.packet_store),
-  memories.check_version_of_item, memories.store_item(integer, jsonb, public.packet_store)
+  memories.approve_document, memories.restore_ttl, memories.save_draft, memories.check_version_of_item,
+  memories.store_item
 to l9_agent, l9_admin;

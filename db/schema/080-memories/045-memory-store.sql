@@ -1,21 +1,14 @@
 -- The operation memory_store, which stores up to 500 items: new memories together, all others one by one.
 
-create function memories.max_items()
-returns integer
-language sql
-immutable
-parallel safe
-return 500;
+create function memories.max_items() returns integer language sql immutable parallel safe return 500;
 
-comment on function memories.max_items() is 'The most items of one call of memory_store.';
+comment on function memories.max_items is 'The most items of one call of memory_store.';
 
 -- Inserts all of them at once. If that is refused, it calls itself for each half, until only refused ones are left
 -- out.
 create function memories.insert_drafts(places integer[], drafts public.packet_store[], hashes bytea[])
 returns setof public.stored_item
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -63,8 +56,9 @@ begin
 end
 $$;
 
-comment on function memories.insert_drafts(integer[], public.packet_store[], bytea[]) is
-  'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: they are stored one at a time, which tells why.';
+comment on function memories.insert_drafts is
+  'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or '
+  'exist already: they are stored one at a time, which tells why.';
 
 -- Checks all items without writing, inserts the new ones together, and stores the others one by one, each in a
 -- subtransaction.
@@ -72,9 +66,7 @@ create function public.memory_store(
   items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null,
   first_index integer default 0, is_continued boolean default false)
 returns setof public.stored_item
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -199,11 +191,9 @@ end
 $$;
 
 comment on function public.memory_store is
-  'Stores 1 to 500 items in one transaction and answers for each. An item has kind, data (the fields of the kind, '
-  'or content), scope, project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, '
-  'ttl_policy, parent_ids, citations, expected_version. One that fails stops no other, unless all_or_nothing. '
-  'refused, sections, first_index, is_continued: by the gateway. Errors: L9VAL, L9LIM, L9AUT.';
+  'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the kind, or content), scope, '
+  'project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, '
+  'citations, expected_version. One that fails stops no other, unless all_or_nothing. refused, sections, '
+  'first_index, is_continued: by the gateway. Errors: L9VAL, L9LIM, L9AUT.';
 
-grant execute on function
-  memories.max_items(), memories.insert_drafts(integer[], public.packet_store[], bytea[]), public.memory_store
-to l9_agent, l9_admin;
+grant execute on function memories.max_items, memories.insert_drafts, public.memory_store to l9_agent, l9_admin;

@@ -2,9 +2,7 @@
 
 create function public.get_memory(packet_id uuid)
 returns public.packet_store
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   memory public.packet_store;
@@ -20,6 +18,7 @@ begin
 end
 $$;
 
-comment on function public.get_memory(uuid) is
-  'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the memory does not exist or is not visible; the two cases give the same error.';
-grant execute on function public.get_memory(uuid) to l9_agent, l9_admin, l9_platform_admin;
+comment on function public.get_memory is
+  'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the memory does not exist or is '
+  'not visible; the two cases give the same error.';
+grant execute on function public.get_memory to l9_agent, l9_admin, l9_platform_admin;

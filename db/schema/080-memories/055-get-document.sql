@@ -5,15 +5,14 @@ create type public.document_read as (memory public.packet_store, body_md text, s
 
 comment on type public.document_read is 'A document with its whole text.';
 comment on column public.document_read.memory is 'The memory of kind document.';
-comment on column public.document_read.body_md is 'Its Markdown, byte for byte as it was stored; empty if it has no sections.';
+comment on column public.document_read.body_md is
+  'Its Markdown, byte for byte as it was stored; empty if it has no sections.';
 comment on column public.document_read.sections is 'Its sections in order: packet_id, heading, level, position.';
 
 -- The id of a section leads to its document, whose text is that of its sections in order.
 create function public.get_document(packet_id uuid)
 returns public.document_read
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   document public.document_read;
@@ -43,6 +42,8 @@ begin
 end
 $$;
 
-comment on function public.get_document(uuid) is
-  'Returns a document with its whole Markdown and a list of its sections, by its id or that of one of its sections. Writes an audit row and an access log row, as get_memory does. L9OWN if it does not exist or is not visible; the two cases give the same error. L9VAL for a memory of another kind.';
-grant execute on function public.get_document(uuid) to l9_agent, l9_admin, l9_platform_admin;
+comment on function public.get_document is
+  'Returns a document with its whole Markdown and a list of its sections, by its id or that of one of its sections. '
+  'Writes an audit row and an access log row, as get_memory does. L9OWN if it does not exist or is not visible; the '
+  'two cases give the same error. L9VAL for a memory of another kind.';
+grant execute on function public.get_document to l9_agent, l9_admin, l9_platform_admin;

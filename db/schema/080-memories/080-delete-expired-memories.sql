@@ -4,9 +4,7 @@
 create function memories.delete_expired(
   max_rows integer, me identity.identity default null)
 returns table (of_tenant uuid, deleted bigint)
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
@@ -32,15 +30,14 @@ begin
 end
 $$;
 
-comment on function memories.delete_expired(integer, identity.identity) is
-  'Deletes expired memories, the oldest first, and returns how many in each tenant. An identity restricts it to the memories in that identity''s reach; without one it covers all. Not executable by callers: the two functions that call it check who may.';
+comment on function memories.delete_expired is
+  'Deletes expired memories, the oldest first, and returns how many in each tenant. An identity restricts it to the '
+  'memories in that identity''s reach; without one it covers all. Not executable by callers: the two functions that '
+  'call it check who may.';
 
 create function public.delete_expired_memories(max_rows integer default 10000)
 returns bigint
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
@@ -56,15 +53,14 @@ begin
 end
 $$;
 
-comment on function public.delete_expired_memories(integer) is
-  'Deletes expired memories of the caller''s tenant, org, user (for an admin: the whole tenant), scopes and projects, the oldest first and at most max_rows (1 to 100000); returns how many. L9SCP unless the actor may clean up. Definer: expired memories are hidden from everyone.';
+comment on function public.delete_expired_memories is
+  'Deletes expired memories of the caller''s tenant, org, user (for an admin: the whole tenant), scopes and '
+  'projects, the oldest first and at most max_rows (1 to 100000); returns how many. L9SCP unless the actor may '
+  'clean up. Definer: expired memories are hidden from everyone.';
 
 create function memories.delete_expired_batch(max_rows integer default 1000)
 returns table (tenant_id uuid, deleted bigint)
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   for tenant_id, deleted in select g.of_tenant, g.deleted from memories.delete_expired(max_rows) g loop
@@ -75,8 +71,10 @@ begin
 end
 $$;
 
-comment on function memories.delete_expired_batch(integer) is
-  'The scheduled cleanup: deletes expired memories of every tenant, the oldest first and at most max_rows (1 to 100000), audits them in each tenant and returns how many those were. Fewer than max_rows in all means that only rows locked by others are left. Definer: expired memories are hidden from everyone.';
+comment on function memories.delete_expired_batch is
+  'The scheduled cleanup: deletes expired memories of every tenant, the oldest first and at most max_rows (1 to '
+  '100000), audits them in each tenant and returns how many those were. Fewer than max_rows in all means that only '
+  'rows locked by others are left. Definer: expired memories are hidden from everyone.';
 
-grant execute on function public.delete_expired_memories(integer) to l9_agent, l9_admin;
-grant execute on function memories.delete_expired_batch(integer) to l9_worker;
+grant execute on function public.delete_expired_memories to l9_agent, l9_admin;
+grant execute on function memories.delete_expired_batch to l9_worker;

@@ -23,15 +23,13 @@ comment on column public.memory_stats.by_project is
 comment on column public.memory_stats.by_creator is 'An object of creator and count.';
 comment on column public.memory_stats.embedded is 'The number of memories that can be found by meaning.';
 comment on column public.memory_stats.awaiting_embedding is
-  'The number of memories that can be found only by words until their vectors are stored. One of which the model knows no '
-  'piece, such as emoji alone, has no vector and does not wait.';
+  'The number of memories that can be found only by words until their vectors are stored. One of which the model '
+  'knows no piece, such as emoji alone, has no vector and does not wait.';
 
 -- Reads the memories once, and groups them by each property on its own.
 create function public.get_memory_stats(project_id text default null, branch text default null)
 returns public.memory_stats
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -76,7 +74,8 @@ begin
 end
 $$;
 
-comment on function public.get_memory_stats(text, text) is
-  'Counts the memories that the caller may read, in one project or in all, of one branch and of every branch, or of all of them. Writes an audit row.';
+comment on function public.get_memory_stats is
+  'Counts the memories that the caller may read, in one project or in all, of one branch and of every branch, or of '
+  'all of them. Writes an audit row.';
 
-grant execute on function public.get_memory_stats(text, text) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.get_memory_stats to l9_agent, l9_admin, l9_platform_admin;

@@ -23,18 +23,17 @@ create policy definer_claims on public.packet_store for update to l9_owner
   with check ((select identity.current_role_name()) = 'l9_admin' and text_creator = (select identity.current_creator()));
 
 comment on policy definer_claims on public.packet_store is
-  'Functions of the owner stamp an administrator on a memory from which that one states something. They can change nothing else: '
-  'the trigger that stamps puts the caller there only.';
+  'Functions of the owner stamp an administrator on a memory from which that one states something. They can change '
+  'nothing else: the trigger that stamps puts the caller there only.';
 comment on policy definer_sources on public.packet_store is
-  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories that have not expired.';
+  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories '
+  'that have not expired.';
 comment on policy definer_source_locks on public.packet_store is
   'Functions of the owner lock a memory that the caller sees while they derive from it. They can''t change any.';
 
 create function derived.is_source(memory public.packet_store)
 returns boolean
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 -- Other policies show the owner more: expired memories for cleanup, and a whole tenant for erasure.
 return case
   when identity.current_role_name() = 'l9_worker' then (memory).ttl is null or (memory).ttl > pg_catalog.now()
@@ -45,5 +44,7 @@ return case
   else true
 end;
 
-comment on function derived.is_source(public.packet_store) is
-  'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. Functions of the owner check it for each memory named to them. It is always true for migrations, which import old memories. Not executable by callers.';
+comment on function derived.is_source is
+  'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. '
+  'Functions of the owner check it for each memory named to them. It is always true for migrations, which import '
+  'old memories. Not executable by callers.';

@@ -5,8 +5,8 @@ language sql stable parallel safe set search_path = ''
 return coalesce(identity.current_creator(), packets.text_writer(source));
 
 comment on function derived.agent_for is
-  'The creator name of the actor that states what is derived from this memory now: the caller or, when a job derives it, the '
-  'writer of the memory.';
+  'The creator name of the actor that states what is derived from this memory now: the caller or, when a job '
+  'derives it, the writer of the memory.';
 
 create function derived.is_from_admin(source public.packet_store) returns boolean
 language sql stable parallel safe set search_path = ''
@@ -29,8 +29,8 @@ end
 $$;
 
 comment on function derived.tg__stamp_statement is
-  'Records whose statement a derived row is, and whether an administrator made it. The argument is the column that names the '
-  'source. Definer: agents see no row of actors but their own.';
+  'Records whose statement a derived row is, and whether an administrator made it. The argument is the column that '
+  'names the source. Definer: agents see no row of actors but their own.';
 
 create function derived.bounded_confidence(source public.packet_store, confidence double precision) returns double precision
 language sql stable parallel safe set search_path = ''
@@ -44,7 +44,7 @@ language sql stable parallel safe security definer set search_path = ''
 return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, packets.text_writer(memory));
 
 comment on function derived.may_speak_for_caller is
-  'False for an administrator and words of an agent, which the agent may change later: what the administrator says must not '
-  'stand for nothing but those. Definer: agents see no row of actors but their own.';
+  'False for an administrator and words of an agent, which the agent may change later: what the administrator says '
+  'must not stand for nothing but those. Definer: agents see no row of actors but their own.';
 
 grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;

@@ -3,10 +3,7 @@
 
 create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet')
 returns public.packet_store
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -25,5 +22,7 @@ begin
 end
 $$;
 
-comment on function derived.lock_source_memory(uuid, text) is
-  'Returns the memory that a row is derived from, locked until the end of the transaction. L9OWN unless the caller sees it; L9SCP unless the caller may write in its scope and project. Not executable by callers: functions of the owner call it. Definer: locks memories of other writers.';
+comment on function derived.lock_source_memory is
+  'Returns the memory that a row is derived from, locked until the end of the transaction. L9OWN unless the caller '
+  'sees it; L9SCP unless the caller may write in its scope and project. Not executable by callers: functions of the '
+  'owner call it. Definer: locks memories of other writers.';

@@ -3,9 +3,7 @@
 
 create function derived.tg__take_from_source()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 declare
   source public.packet_store := derived.lock_source_memory((to_jsonb(new) ->> tg_argv[0])::uuid, tg_argv[0]);
@@ -35,16 +33,14 @@ begin
 end
 $$;
 
-comment on function derived.tg__take_from_source() is
-  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who derived it. What '
-  'an administrator derives from an agent''s memory makes its text the administrator''s. Definer: reads, locks and claims the '
-  'source.';
+comment on function derived.tg__take_from_source is
+  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who '
+  'derived it. What an administrator derives from an agent''s memory makes its text the administrator''s. Definer: '
+  'reads, locks and claims the source.';
 
 create function derived.tg__take_references()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 declare
   taken jsonb;
@@ -58,14 +54,14 @@ begin
 end
 $$;
 
-comment on function derived.tg__take_references() is
-  'Copies correlation, session and trace of the source memory to a derived row that gets another source. Arguments: the columns of the row for the source and for the trace, and the table and column to read them from. Definer: reads the source, or the evidence that was derived from it.';
+comment on function derived.tg__take_references is
+  'Copies correlation, session and trace of the source memory to a derived row that gets another source. Arguments: '
+  'the columns of the row for the source and for the trace, and the table and column to read them from. Definer: '
+  'reads the source, or the evidence that was derived from it.';
 
 create function derived.tg_packet_store__references_follow()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   -- updated_at stays, because nothing that the row says has changed.
@@ -76,14 +72,13 @@ begin
 end
 $$;
 
-comment on function derived.tg_packet_store__references_follow() is
-  'Copies a memory''s new correlation, session and trace to the rows derived from it. Arguments: the table, its columns for the source and for the trace. Definer: callers can''t write these tables.';
+comment on function derived.tg_packet_store__references_follow is
+  'Copies a memory''s new correlation, session and trace to the rows derived from it. Arguments: the table, its '
+  'columns for the source and for the trace. Definer: callers can''t write these tables.';
 
 create function derived.tg_packet_store__derived_follow()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   execute format(
@@ -94,15 +89,14 @@ begin
 end
 $$;
 
-comment on function derived.tg_packet_store__derived_follow() is
-  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it. Arguments: the table, its column that names the source. Definer: callers can''t write these tables.';
+comment on function derived.tg_packet_store__derived_follow is
+  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it. Arguments: the table, its '
+  'column that names the source. Definer: callers can''t write these tables.';
 
 -- Rows are read as JSON, because derived tables have different columns for key, source and trace.
 create function derived.tg__audit_derived()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 -- As for packets, a plan cached for a few rows must not be used for a thousand.
 set enable_nestloop = off
 as $$
@@ -136,5 +130,6 @@ begin
 end
 $$;
 
-comment on function derived.tg__audit_derived() is
-  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key, the column for the trace. Definer: callers can''t insert into audit_log.';
+comment on function derived.tg__audit_derived is
+  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the '
+  'source, the key, the column for the trace. Definer: callers can''t insert into audit_log.';

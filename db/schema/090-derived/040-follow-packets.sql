@@ -2,8 +2,7 @@
 -- procedures, as do chapters whose rows follow a memory in a way of their own.
 
 create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 begin
   execute format($sql$
@@ -20,12 +19,12 @@ begin
 end
 $$;
 
-comment on procedure derived.follow_packets(text, text, text[]) is
-  'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry change. Run by migrations only.';
+comment on procedure derived.follow_packets is
+  'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry '
+  'change. Run by migrations only.';
 
 create procedure derived.follow_references(name text, source_column text, trace_column text default 'trace_id')
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 begin
   execute format($sql$
@@ -36,7 +35,7 @@ begin
 end
 $$;
 
-comment on procedure derived.follow_references(text, text, text) is
+comment on procedure derived.follow_references is
   'Creates a trigger that copies changed references of a memory to its rows in a table. Run by migrations only.';
 
 -- The job that stores vectors copies the references, too.

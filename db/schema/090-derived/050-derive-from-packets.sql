@@ -11,8 +11,7 @@ create procedure derived.derive_from_packets(
   evidence_table text default 'packet_store',
   evidence_column text default 'packet_id'
 )
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = derived);
@@ -78,5 +77,12 @@ begin
 end
 $$;
 
-comment on procedure derived.derive_from_packets(regclass, text, text, boolean, boolean, text, text, text) is
-  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their source. A row that is computed from several memories takes the references of its next source from evidence_table, where evidence_column names the memory: who removes a source need not see the next one. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+comment on procedure derived.derive_from_packets is
+  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables '
+  'have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), '
+  'triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is '
+  'false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their '
+  'source. A row that is computed from several memories takes the references of its next source from '
+  'evidence_table, where evidence_column names the memory: who removes a source need not see the next one. The '
+  'table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, '
+  'project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';

@@ -3,9 +3,7 @@
 
 create function fields.tg_packet_store__values_follow()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   update public.field_values v
@@ -16,7 +14,8 @@ begin
 end
 $$;
 
-comment on function fields.tg_packet_store__values_follow() is
-  'Copies a memory''s new owner, project, scope and expiry to the values of its fields. Definer: callers can''t write field_values.';
+comment on function fields.tg_packet_store__values_follow is
+  'Copies a memory''s new owner, project, scope and expiry to the values of its fields. Definer: callers can''t '
+  'write field_values.';
 
 call derived.follow_packets('_620_field_values_follow', 'fields.tg_packet_store__values_follow');

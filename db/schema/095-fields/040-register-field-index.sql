@@ -2,9 +2,7 @@
 
 create function fields.require_indexer()
 returns administration.administrator
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   admin administration.administrator := administration.require_administrator(null);
@@ -17,16 +15,14 @@ begin
 end
 $$;
 
-comment on function fields.require_indexer() is
-  'Returns the administrator, if it is one of the tenant itself with an unlimited token; else raises L9SCP or L9AUT.';
+comment on function fields.require_indexer is
+  'Returns the administrator, if it is one of the tenant itself with an unlimited token; else raises L9SCP or '
+  'L9AUT.';
 
 -- A lock holds back saves of memories with fields until the values of those that exist are written.
 create function public.register_field_index(field text)
 returns public.field_indexes
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -60,18 +56,15 @@ begin
 end
 $$;
 
-comment on function public.register_field_index(text) is
+comment on function public.register_field_index is
   'Indexes a field of envelopes, such as status or owner.name, for the caller''s tenant: where then finds all '
-  'memories with a value, however many there are. A second call changes nothing. Saves of memories with fields wait'
-  ' while the existing memories are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: '
+  'memories with a value, however many there are. A second call changes nothing. Saves of memories with fields wait '
+  'while the existing memories are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: '
   'L9VAL, L9LIM, L9SCP, L9AUT. Definer: callers can''t write field_values.';
 
 create function public.drop_field_index(field text)
 returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -89,7 +82,8 @@ begin
 end
 $$;
 
-comment on function public.drop_field_index(text) is
-  'Removes the index of a field, and returns whether there was one. The memories keep the field. For admins with an unlimited token. Audited. Errors: L9SCP, L9AUT. Definer: callers can''t write field_values.';
+comment on function public.drop_field_index is
+  'Removes the index of a field, and returns whether there was one. The memories keep the field. For admins with an '
+  'unlimited token. Audited. Errors: L9SCP, L9AUT. Definer: callers can''t write field_values.';
 
-grant execute on function public.register_field_index(text), public.drop_field_index(text) to l9_admin;
+grant execute on function public.register_field_index, public.drop_field_index to l9_admin;

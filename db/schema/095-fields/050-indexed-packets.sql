@@ -3,10 +3,7 @@
 
 create function fields.value_condition(operators jsonb)
 returns text
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   wanted constant jsonb := coalesce(operators -> 'in', case when operators ? 'eq' then jsonb_build_array(operators -> 'eq') end);
@@ -44,17 +41,14 @@ begin
 end
 $$;
 
-comment on function fields.value_condition(jsonb) is
-  'A condition on field_values v that holds for every value which satisfies these operators, and for few others. Null if the index does not know, as for exists.';
+comment on function fields.value_condition is
+  'A condition on field_values v that holds for every value which satisfies these operators, and for few others. '
+  'Null if the index does not know, as for exists.';
 
 -- Asks the index of each field in turn, keeps the shortest list of memories, and stops once it has at most a hundred.
 create function fields.indexed_packets("where" jsonb, max_packets integer)
 returns uuid[]
-language plpgsql
-stable
-set search_path = ''
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 as $$
 #variable_conflict use_variable
 declare
@@ -94,8 +88,8 @@ begin
 end
 $$;
 
-comment on function fields.indexed_packets(jsonb, integer) is
-  'Memories that the caller may read and among which are all that satisfy a where, found through the index of one of its fields. Null if no field is indexed, or if every index proposes more than max_packets.';
+comment on function fields.indexed_packets is
+  'Memories that the caller may read and among which are all that satisfy a where, found through the index of one '
+  'of its fields. Null if no field is indexed, or if every index proposes more than max_packets.';
 
-grant execute on function fields.value_condition(jsonb), fields.indexed_packets(jsonb, integer)
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function fields.value_condition, fields.indexed_packets to l9_agent, l9_admin, l9_platform_admin;

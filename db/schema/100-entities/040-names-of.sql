@@ -2,19 +2,15 @@
 
 create function entities.max_aliases()
 returns integer
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return 100;
 
-comment on function entities.max_aliases() is 'The number of aliases of one entity that are resolved at most, the oldest first.';
+comment on function entities.max_aliases is
+  'The number of aliases of one entity that are resolved at most, the oldest first.';
 
 create function entities.names_of(entity text)
 returns text[]
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   given_name constant text := entities.normalise_name(entity);
@@ -38,8 +34,8 @@ begin
 end
 $$;
 
-comment on function entities.names_of(text) is
-  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at '
-  'most 100), as far as they count for the caller.';
+comment on function entities.names_of is
+  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases '
+  'of both (at most 100), as far as they count for the caller.';
 
-grant execute on function entities.max_aliases(), entities.names_of(text) to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function entities.max_aliases, entities.names_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;

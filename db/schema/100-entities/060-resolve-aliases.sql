@@ -7,11 +7,7 @@ comment on type entities.known_alias is 'An alias and the entity that it names.'
 
 create function entities.aliases_for(names text[])
 returns setof entities.known_alias
-language plpgsql
-stable
-rows 10
-set search_path = ''
-set enable_seqscan = off
+language plpgsql stable rows 10 set search_path = '' set enable_seqscan = off
 as $$
 declare
   me constant identity.identity := identity.require_identity();
@@ -29,16 +25,12 @@ begin
 end
 $$;
 
-comment on function entities.aliases_for(text[]) is
+comment on function entities.aliases_for is
   'Returns the names in the list that are aliases which count for the caller, each with its entity.';
 
 create function entities.aliases_of(entity_name text)
 returns setof text
-language plpgsql
-stable
-rows 5
-set search_path = ''
-set enable_seqscan = off
+language plpgsql stable rows 5 set search_path = '' set enable_seqscan = off
 as $$
 declare
   me constant identity.identity := identity.require_identity();
@@ -54,17 +46,18 @@ begin
 end
 $$;
 
-comment on function entities.aliases_of(text) is
+comment on function entities.aliases_of is
   'Returns the aliases of an entity that count for the caller: at most the 100 oldest.';
 
-grant execute on function entities.aliases_for(text[]), entities.aliases_of(text) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function entities.aliases_for, entities.aliases_of to l9_agent, l9_admin, l9_platform_admin;
 
 create type public.applied_alias as (alias text, entity text, creator text, confirmed_by text, alias_id uuid);
 comment on type public.applied_alias is 'An alias that was applied to find what is asked for.';
 comment on column public.applied_alias.alias is 'The other name, as its memory spells it.';
 comment on column public.applied_alias.entity is 'The entity that it names.';
 comment on column public.applied_alias.creator is 'The creator name of whoever stated the alias.';
-comment on column public.applied_alias.confirmed_by is 'The administrator that stated or confirmed it; null: nobody did.';
+comment on column public.applied_alias.confirmed_by is
+  'The administrator that stated or confirmed it; null: nobody did.';
 comment on column public.applied_alias.alias_id is 'The alias; confirm_alias() takes it.';
 
 create function public.applied_aliases(name text) returns setof public.applied_alias
@@ -85,8 +78,8 @@ end
 $$;
 
 comment on function public.applied_aliases is
-  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias '
-  'counts for others only as long as nobody else states something of its names, or once an administrator has confirmed it. '
-  'Errors: L9AUT.';
+  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An '
+  'agent''s alias counts for others only as long as nobody else states something of its names, or once an '
+  'administrator has confirmed it. Errors: L9AUT.';
 
 grant execute on function public.applied_aliases to l9_agent, l9_admin, l9_platform_admin;

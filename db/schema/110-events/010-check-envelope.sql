@@ -3,10 +3,7 @@
 
 create function events.check_word_of(envelope jsonb, field text, is_required boolean)
 returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   if coalesce(jsonb_typeof(envelope -> field), 'null') = 'null' and not is_required then
@@ -18,15 +15,13 @@ begin
 end
 $$;
 
-comment on function events.check_word_of(jsonb, text, boolean) is
-  'Raises L9VAL or L9LIM for this field of the envelope unless it is a text of 1 to 200 bytes. An optional field may be absent or null.';
+comment on function events.check_word_of is
+  'Raises L9VAL or L9LIM for this field of the envelope unless it is a text of 1 to 200 bytes. An optional field '
+  'may be absent or null.';
 
 create function events.check_event(envelope jsonb)
 returns void
-language plpgsql
-stable
-parallel safe
-set search_path = ''
+language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
   event_time constant text := envelope ->> 'timestamp';
@@ -42,16 +37,14 @@ begin
 end
 $$;
 
-comment on function events.check_event(jsonb) is
-  'Checks the envelope of a memory of kind event: event_type is required; agent_id and timestamp are optional. Raises L9VAL or L9LIM for the field.';
+comment on function events.check_event is
+  'Checks the envelope of a memory of kind event: event_type is required; agent_id and timestamp are optional. '
+  'Raises L9VAL or L9LIM for the field.';
 
 -- The required steps come first, then the type and the limit of each optional field.
 create function events.check_reasoning(envelope jsonb)
 returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   field text;
@@ -94,13 +87,14 @@ begin
 end
 $$;
 
-comment on function events.check_reasoning(jsonb) is
-  'Checks the envelope of a memory of kind reasoning_trace: steps is required; agent_id, extracted_features, inference_steps, reasoning_tokens, decision_tokens and confidence_scores are optional. Raises L9VAL or L9LIM for the field.';
+comment on function events.check_reasoning is
+  'Checks the envelope of a memory of kind reasoning_trace: steps is required; agent_id, extracted_features, '
+  'inference_steps, reasoning_tokens, decision_tokens and confidence_scores are optional. Raises L9VAL or L9LIM for '
+  'the field.';
 
 create function events.tg_packet_store__check_envelope()
 returns trigger
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 begin
   if new.packet_type = 'event' then
@@ -112,7 +106,7 @@ begin
 end
 $$;
 
-comment on function events.tg_packet_store__check_envelope() is
+comment on function events.tg_packet_store__check_envelope is
   'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value.';
 
 -- The import of legacy memories takes their envelopes unchecked.
@@ -127,6 +121,4 @@ create trigger _200_check_envelope_changed before update of envelope, packet_typ
     and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
   execute function events.tg_packet_store__check_envelope();
 
-grant execute on function
-  events.check_word_of(jsonb, text, boolean), events.check_event(jsonb), events.check_reasoning(jsonb)
-to l9_agent, l9_admin;
+grant execute on function events.check_word_of, events.check_event, events.check_reasoning to l9_agent, l9_admin;

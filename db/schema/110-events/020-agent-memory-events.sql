@@ -27,12 +27,14 @@ create index agent_memory_events_type_idx on public.agent_memory_events (tenant_
 create index agent_memory_events_agent_idx on public.agent_memory_events (tenant_id, agent_id, "timestamp");
 
 comment on table public.agent_memory_events is
-  'Events: one row for each memory of kind event, with its envelope as columns. Triggers keep the row in step with its memory.';
-comment on column public.agent_memory_events.event_id is 'UUID version 7. It does not change while the memory stays an event.';
+  'Events: one row for each memory of kind event, with its envelope as columns. Triggers keep the row in step with '
+  'its memory.';
+comment on column public.agent_memory_events.event_id is
+  'UUID version 7. It does not change while the memory stays an event.';
 comment on column public.agent_memory_events.agent_id is
-  'The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote the memory.';
-comment on column public.agent_memory_events."timestamp" is
-  'When the event happened: the event time of its memory.';
+  'The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator '
+  'says who wrote the memory.';
+comment on column public.agent_memory_events."timestamp" is 'When the event happened: the event time of its memory.';
 comment on column public.agent_memory_events.packet_id is 'The memory that holds the event.';
 comment on column public.agent_memory_events.event_type is
   'The type of the event: envelope.event_type, such as deploy.finished.';
@@ -43,9 +45,7 @@ call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'pack
 
 create function events.tg_packet_store__fill_event()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   -- An imported legacy memory may have the kind event without an event_type.
@@ -67,13 +67,13 @@ begin
 end
 $$;
 
-comment on function events.tg_packet_store__fill_event() is
-  'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t write events.';
+comment on function events.tg_packet_store__fill_event is
+  'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t '
+  'write events.';
 
 create function events.tg_packet_store__take_event_time()
 returns trigger
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 begin
   if tg_op = 'INSERT' then
@@ -85,7 +85,7 @@ begin
 end
 $$;
 
-comment on function events.tg_packet_store__take_event_time() is
+comment on function events.tg_packet_store__take_event_time is
   'Takes envelope.timestamp as the event time of a memory of kind event, unless the writer gives another one.';
 
 -- After the envelope was checked, and before the event time is.

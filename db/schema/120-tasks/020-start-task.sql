@@ -15,10 +15,7 @@ create function tasks.start_task(
   job_id bigint default null
 )
 returns uuid[]
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -65,7 +62,9 @@ begin
 end
 $$;
 
-comment on function tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint) is
-  'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids for finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead process left running is marked as failed. Definer: reads tenants, which jobs can''t read.';
+comment on function tasks.start_task is
+  'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids '
+  'for finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead '
+  'process left running is marked as failed. Definer: reads tenants, which jobs can''t read.';
 
-grant execute on function tasks.start_task(text, uuid, jsonb, text, text, uuid, uuid, text, text, boolean, bigint) to l9_worker;
+grant execute on function tasks.start_task to l9_worker;

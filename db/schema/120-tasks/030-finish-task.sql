@@ -3,9 +3,7 @@
 
 create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null)
 returns integer
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -26,7 +24,8 @@ begin
 end
 $$;
 
-comment on function tasks.finish_task(uuid[], jsonb, text) is
-  'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still queued or running.';
+comment on function tasks.finish_task is
+  'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still '
+  'queued or running.';
 
-grant execute on function tasks.finish_task(uuid[], jsonb, text) to l9_worker;
+grant execute on function tasks.finish_task to l9_worker;

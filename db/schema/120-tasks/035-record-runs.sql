@@ -3,10 +3,7 @@
 
 create function tasks.record_runs(type text, started_at timestamptz, results jsonb, error text default null)
 returns integer
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   recorded integer;
@@ -21,7 +18,9 @@ begin
 end
 $$;
 
-comment on function tasks.record_runs(text, timestamptz, jsonb, text) is
-  'Records a run that has ended, for jobs that know only afterwards for which tenants they did something: results has the result for each tenant_id. The run failed if an error is named. Returns the number of rows. Definer: jobs can''t insert into tasks.';
+comment on function tasks.record_runs is
+  'Records a run that has ended, for jobs that know only afterwards for which tenants they did something: results '
+  'has the result for each tenant_id. The run failed if an error is named. Returns the number of rows. Definer: '
+  'jobs can''t insert into tasks.';
 
-grant execute on function tasks.record_runs(text, timestamptz, jsonb, text) to l9_worker;
+grant execute on function tasks.record_runs to l9_worker;

@@ -2,9 +2,7 @@
 
 create function tasks.sweep_tasks(batch_size integer default 1000)
 returns bigint
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   deleted_count bigint;
@@ -22,7 +20,8 @@ begin
 end
 $$;
 
-comment on function tasks.sweep_tasks(integer) is
-  'Deletes up to batch_size runs that ended more than 30 days ago and returns their number. Also marks runs as failed (interrupted) that have not changed for 7 days and have not ended.';
+comment on function tasks.sweep_tasks is
+  'Deletes up to batch_size runs that ended more than 30 days ago and returns their number. Also marks runs as '
+  'failed (interrupted) that have not changed for 7 days and have not ended.';
 
-grant execute on function tasks.sweep_tasks(integer) to l9_worker;
+grant execute on function tasks.sweep_tasks to l9_worker;

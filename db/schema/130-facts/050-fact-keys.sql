@@ -10,13 +10,12 @@ create type facts.fact_key as (
 );
 
 comment on type facts.fact_key is
-  'Identifies the facts that are recomputed together: within one audience, all facts of a subject and a single-valued predicate; for a multi-valued predicate, only those with one object.';
+  'Identifies the facts that are recomputed together: within one audience, all facts of a subject and a '
+  'single-valued predicate; for a multi-valued predicate, only those with one object.';
 
 create function facts.lock_facts(key facts.fact_key)
 returns boolean
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 begin
   -- A shared lock: register_predicate() takes it exclusively, so no fact is written under an old registration.
@@ -27,18 +26,19 @@ begin
 end
 $$;
 
-comment on function facts.lock_facts(facts.fact_key) is
-  'Waits until no other transaction changes these facts, holds them until the end of this one, and returns true if the predicate is single-valued. Not executable by callers.';
+comment on function facts.lock_facts is
+  'Waits until no other transaction changes these facts, holds them until the end of this one, and returns true if '
+  'the predicate is single-valued. Not executable by callers.';
 
 create function facts.facts_with_key(key facts.fact_key, is_single boolean)
 returns setof public.knowledge_facts
-language sql
-stable
+language sql stable
 begin atomic
   select f.* from public.knowledge_facts f
   where f.audience_id = (key).audience_id and f.subject_normalized = (key).subject_normalized and f.predicate = (key).predicate
     and (is_single or f.object_normalized = (key).object_normalized);
 end;
 
-comment on function facts.facts_with_key(facts.fact_key, boolean) is
-  'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not executable by callers.';
+comment on function facts.facts_with_key is
+  'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not '
+  'executable by callers.';

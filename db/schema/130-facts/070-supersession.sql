@@ -49,7 +49,6 @@ begin atomic
 end;
 
 comment on function facts.supersession_chain is
-  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next '
-  'begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s holds is '
-  'outranked: it ends where it begins and names the '
-  'other. Not executable by callers.';
+  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where '
+  'the next begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s '
+  'holds is outranked: it ends where it begins and names the other. Not executable by callers.';

@@ -6,15 +6,14 @@ create policy definer_functions on public.memory_signals to l9_owner
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 comment on policy definer_functions on public.memory_signals is
-  'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all tenants.';
+  'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and '
+  'operators, in all tenants.';
 
 -- Supporters are other agents with evidence from the memory itself. Opponents are agents with evidence of facts that
 -- superseded the memory's facts, or that these superseded, unless the memory states both.
 create function facts.voices_on(packet_ids uuid[])
 returns table (packet_id uuid, agent text, has_asserted boolean, has_contradicted boolean)
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 -- The planner can't know that the lists are short and would choose sequential scans.
 set enable_seqscan = off
 begin atomic
@@ -52,15 +51,13 @@ begin atomic
   group by v.packet_id, v.agent;
 end;
 
-comment on function facts.voices_on(uuid[]) is
-  'Which agents other than the author asserted facts that these memories state, and which agents contradict them by facts of other memories. However many facts an agent asserts, it is one row. Not executable by callers.';
+comment on function facts.voices_on is
+  'Which agents other than the author asserted facts that these memories state, and which agents contradict them by '
+  'facts of other memories. However many facts an agent asserts, it is one row. Not executable by callers.';
 
 create function facts.changed_voices(packet_ids uuid[])
 returns uuid[]
-language sql
-stable
-set search_path = ''
-set enable_seqscan = off
+language sql stable set search_path = '' set enable_seqscan = off
 return array(
   select distinct packet_id
   from facts.voices_on(changed_voices.packet_ids) n
@@ -71,14 +68,12 @@ return array(
   ) k using (packet_id, agent)
   where (n.has_asserted, n.has_contradicted) is distinct from (k.has_asserted, k.has_contradicted));
 
-comment on function facts.changed_voices(uuid[]) is
+comment on function facts.changed_voices is
   'Which of these memories have other voices than memory_voices says. Not executable by callers.';
 
 create function facts.recount_voices(packet_ids uuid[])
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -104,5 +99,6 @@ begin
 end
 $$;
 
-comment on function facts.recount_voices(uuid[]) is
-  'Writes to memory_voices which agents assert and which contradict what these memories state, and the sums to memory_signals. Not executable by callers.';
+comment on function facts.recount_voices is
+  'Writes to memory_voices which agents assert and which contradict what these memories state, and the sums to '
+  'memory_signals. Not executable by callers.';

@@ -4,9 +4,7 @@
 create function facts.recompute_facts(
   key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}')
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   changed_ids uuid[] := '{}';
@@ -65,5 +63,7 @@ begin
 end
 $$;
 
-comment on function facts.recompute_facts(facts.fact_key, boolean, uuid, uuid[]) is
-  'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source memories and on packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by callers.';
+comment on function facts.recompute_facts is
+  'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source '
+  'memories and on packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the '
+  'predicate. Not executable by callers.';

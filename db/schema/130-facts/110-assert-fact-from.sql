@@ -45,15 +45,14 @@ end
 $$;
 
 comment on function facts.fact_at is
-  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states this and holds '
-  'at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
+  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states '
+  'this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not '
+  'executable by callers.';
 
 create function facts.insert_fact(
   key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)
 returns uuid
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   insert into public.knowledge_facts as f (
     subject, predicate, object, confidence, source_packet, subject_normalized, object_normalized,
@@ -65,8 +64,7 @@ begin atomic
   returning f.fact_id;
 end;
 
-comment on function facts.insert_fact(facts.fact_key, uuid, text, jsonb, timestamptz) is
-  'Inserts a fact without evidence. Not executable by callers.';
+comment on function facts.insert_fact is 'Inserts a fact without evidence. Not executable by callers.';
 
 -- Locks the memory and the key, finds or inserts the fact, adds or strengthens the evidence, and recomputes. A new
 -- fact gets its confidence and validity then, like one that exists.
@@ -83,10 +81,7 @@ create function facts.assert_fact_from(
   valid_to timestamptz default null
 )
 returns public.knowledge_facts
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -170,8 +165,9 @@ end
 $$;
 
 comment on function facts.assert_fact_from is
-  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the caller''s own words, so that repeating them counts as another mention. into_world: the fact changes the world model, as every extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be able to read the memory and to write in its scope.';
+  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the '
+  'memory holds the caller''s own words, so that repeating them counts as another mention. into_world: the fact '
+  'changes the world model, as every extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables '
+  'that callers can''t write; the caller must be able to read the memory and to write in its scope.';
 
-grant execute on function
-  facts.assert_fact_from
-to l9_agent, l9_admin, l9_worker;
+grant execute on function facts.assert_fact_from to l9_agent, l9_admin, l9_worker;

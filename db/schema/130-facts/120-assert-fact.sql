@@ -14,9 +14,7 @@ create function public.assert_fact(
   valid_to timestamptz default null
 )
 returns public.knowledge_facts
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -51,9 +49,9 @@ end
 $$;
 
 comment on function public.assert_fact is
-  'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory that states it; without one a '
-  'memory of kind fact is saved in scope (default developer) and project_id. Repeating a fact is support. A new value of '
-  'a single-valued predicate supersedes the former, but an agent''s never an administrator''s. into_world: it also '
-  'changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
+  'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory that states it; without '
+  'one a memory of kind fact is saved. Repeating a fact is support. A new value of a single-valued predicate '
+  'supersedes the former, but an agent''s never an administrator''s. into_world: it also changes the world model. '
+  'Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.assert_fact to l9_agent, l9_admin;

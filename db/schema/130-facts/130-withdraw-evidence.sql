@@ -3,9 +3,7 @@
 
 create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default null)
 returns setof facts.fact_key
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
   select distinct (f.tenant_id, coalesce(keys_of_evidence.audience_id, f.audience_id), f.subject_normalized, f.predicate, f.object_normalized)::facts.fact_key
   from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
@@ -14,15 +12,13 @@ begin atomic
   order by 1;
 end;
 
-comment on function facts.keys_of_evidence(uuid, uuid) is
-  'Returns the keys of all facts that a memory states and that must be recomputed when the memory changes. audience_id: the keys as they will be in that audience. Not executable by callers.';
+comment on function facts.keys_of_evidence is
+  'Returns the keys of all facts that a memory states and that must be recomputed when the memory changes. '
+  'audience_id: the keys as they will be in that audience. Not executable by callers.';
 
 create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true)
 returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -48,16 +44,15 @@ begin
 end
 $$;
 
-comment on function facts.withdraw_evidence(uuid, boolean) is
-  'Deletes the evidence of a memory and recomputes its facts without it. only_extracted: deletes only what a model extracted and no caller retracted. For jobs. Definer: writes tables that callers can''t write.';
+comment on function facts.withdraw_evidence is
+  'Deletes the evidence of a memory and recomputes its facts without it. only_extracted: deletes only what a model '
+  'extracted and no caller retracted. For jobs. Definer: writes tables that callers can''t write.';
 
-grant execute on function facts.withdraw_evidence(uuid, boolean) to l9_worker;
+grant execute on function facts.withdraw_evidence to l9_worker;
 
 create function facts.tg_packet_store__withdraw_facts()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   perform facts.withdraw_evidence(old.packet_id, only_extracted => false);
@@ -65,8 +60,9 @@ begin
 end
 $$;
 
-comment on function facts.tg_packet_store__withdraw_facts() is
-  'Deletes the evidence of a memory before the memory is deleted: facts that other memories state are recomputed, the others are deleted. Definer: callers can''t write these tables.';
+comment on function facts.tg_packet_store__withdraw_facts is
+  'Deletes the evidence of a memory before the memory is deleted: facts that other memories state are recomputed, '
+  'the others are deleted. Definer: callers can''t write these tables.';
 
 -- A before trigger, because the foreign keys would delete facts that other memories still state.
 create trigger _620_withdraw_facts before delete on public.packet_store
@@ -84,8 +80,8 @@ end
 $$;
 
 comment on function facts.tg_packet_store__recount_facts is
-  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use of this one. '
-  'Definer: callers can''t write these tables.';
+  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use '
+  'of this one. Definer: callers can''t write these tables.';
 
 create trigger _650_recount_facts after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)

@@ -3,9 +3,7 @@
 
 create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid)
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -43,16 +41,15 @@ begin
 end
 $$;
 
-comment on function facts.move_evidence(public.fact_evidence, public.packet_store, uuid) is
-  'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, otherwise to an equal fact there or to a new one. Not executable by callers.';
+comment on function facts.move_evidence is
+  'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, '
+  'otherwise to an equal fact there or to a new one. Not executable by callers.';
 
 -- Takes the locks of the old and of the new audience in one order before it moves anything, so that two memories that
 -- move in opposite directions can't deadlock.
 create function facts.tg_packet_store__facts_follow()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -83,8 +80,9 @@ begin
 end
 $$;
 
-comment on function facts.tg_packet_store__facts_follow() is
-  'Moves the facts of a memory to the memory''s new audience and lets a fact expire with the last memory that states it. Definer: callers can''t write these tables.';
+comment on function facts.tg_packet_store__facts_follow is
+  'Moves the facts of a memory to the memory''s new audience and lets a fact expire with the last memory that '
+  'states it. Definer: callers can''t write these tables.';
 
 -- Fires after _620_fact_evidence_follow, which updates owner and scope of the evidence.
 call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');

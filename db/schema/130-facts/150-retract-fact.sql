@@ -3,10 +3,7 @@
 
 create function public.retract_fact(fact_id uuid, reason text default null)
 returns public.knowledge_facts
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -49,7 +46,10 @@ begin
 end
 $$;
 
-comment on function public.retract_fact(uuid, text) is
-  'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row stays as history, and the fact that it superseded holds again. Agents can retract facts that only they asserted, admins all facts within their claims; otherwise, and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the table; ownership is checked here.';
+comment on function public.retract_fact is
+  'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row stays as history, and the '
+  'fact that it superseded holds again. Agents can retract facts that only they asserted, admins all facts within '
+  'their claims; otherwise, and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. '
+  'Definer: callers can''t write the table; ownership is checked here.';
 
-grant execute on function public.retract_fact(uuid, text) to l9_agent, l9_admin;
+grant execute on function public.retract_fact to l9_agent, l9_admin;

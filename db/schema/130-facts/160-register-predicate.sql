@@ -4,10 +4,7 @@
 create function public.register_predicate(
   predicate text, is_single_valued boolean default true, description text default null, tenant_id uuid default null)
 returns public.fact_predicates
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -49,7 +46,10 @@ begin
 end
 $$;
 
-comment on function public.register_predicate(text, boolean, text, uuid) is
-  'Registers a predicate as single-valued or multi-valued. Existing facts are recomputed within each scope and project: single-valued, the value that began last holds and ends the others; multi-valued, all superseded values hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t write.';
+comment on function public.register_predicate is
+  'Registers a predicate as single-valued or multi-valued. Existing facts are recomputed within each scope and '
+  'project: single-valued, the value that began last holds and ends the others; multi-valued, all superseded values '
+  'hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables '
+  'that callers can''t write.';
 
-grant execute on function public.register_predicate(text, boolean, text, uuid) to l9_admin, l9_platform_admin;
+grant execute on function public.register_predicate to l9_admin, l9_platform_admin;

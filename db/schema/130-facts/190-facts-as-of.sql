@@ -17,10 +17,7 @@ comment on column public.fact_as_of.replaced is 'The fact that this one had supe
 -- today: the columns of a fact tell only what is known now.
 create function facts.facts_known_at(subjects text[], predicate text, known_at timestamptz)
 returns table (fact_id uuid, valid_from timestamptz, valid_to timestamptz, replaced uuid)
-language sql
-stable
-set search_path = ''
-set plan_cache_mode = force_custom_plan
+language sql stable set search_path = '' set plan_cache_mode = force_custom_plan
 begin atomic
   with statements as (
     select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin, e.valid_from, e.created_at,
@@ -55,9 +52,9 @@ begin atomic
     order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id);
 end;
 
-comment on function facts.facts_known_at(text[], text, timestamptz) is
-  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, '
-  'and which fact it had superseded. What an administrator''s fact outranked is left out.';
+comment on function facts.facts_known_at is
+  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each '
+  'began and ended, and which fact it had superseded. What an administrator''s fact outranked is left out.';
 
 -- Joins what was known then to the present rows, so that row-level security decides by where a fact is today, and
 -- what was erased is never shown again.
@@ -70,9 +67,7 @@ create function public.facts_as_of(
   k integer default 100
 )
 returns setof public.fact_as_of
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -100,9 +95,10 @@ begin
 end
 $$;
 
-comment on function public.facts_as_of(timestamptz, timestamptz, text, text, jsonb, integer) is
-  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with the fact that it had superseded. A retracted fact was known until its retraction. Facts that were erased, or moved to where the caller can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. Errors: L9LIM, L9AUT.';
+comment on function public.facts_as_of is
+  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with '
+  'the fact that it had superseded. A retracted fact was known until its retraction. Facts that were erased, or '
+  'moved to where the caller can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. '
+  'Errors: L9LIM, L9AUT.';
 
-grant execute on function
-  facts.facts_known_at(text[], text, timestamptz), public.facts_as_of(timestamptz, timestamptz, text, text, jsonb, integer)
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function facts.facts_known_at, public.facts_as_of to l9_agent, l9_admin, l9_platform_admin;

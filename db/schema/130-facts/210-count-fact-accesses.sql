@@ -2,9 +2,7 @@
 
 create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   with accessed as (
     select a.target_id as fact_id, count(*) as times
@@ -27,8 +25,9 @@ begin atomic
   where f.fact_id = a.fact_id;
 end;
 
-comment on function facts.roll_up_fact_accesses_between(xid8, xid8, timestamptz) is
-  'Adds the accesses of these transactions that are later than era_after to access_count of the facts. roll_up_accesses() chooses the range.';
+comment on function facts.roll_up_fact_accesses_between is
+  'Adds the accesses of these transactions that are later than era_after to access_count of the facts. '
+  'roll_up_accesses() chooses the range.';
 
 -- An index on knowledge_facts calls content_hash(), so updating a fact needs the right to execute it.
-grant execute on function facts.roll_up_fact_accesses_between(xid8, xid8, timestamptz), packets.content_hash(text) to l9_worker;
+grant execute on function facts.roll_up_fact_accesses_between, packets.content_hash to l9_worker;

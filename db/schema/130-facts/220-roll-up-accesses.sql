@@ -3,9 +3,7 @@
 
 create function facts.roll_up_accesses(max_rows integer default 10000)
 returns bigint
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   last_xid constant xid8 := '18446744073709551615';
@@ -64,7 +62,11 @@ begin
 end
 $$;
 
-comment on function facts.roll_up_accesses(integer) is
-  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly once, in whole transactions and in order, about max_rows rows at most, and voices anew where pending_recounts asks for it. Returns about how many; 0 means nothing is left. Counters and progress commit together, so the job can be interrupted, run twice or run concurrently. Accesses of transactions that are still running are counted later, never skipped.';
+comment on function facts.roll_up_accesses is
+  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly '
+  'once, in whole transactions and in order, about max_rows rows at most, and voices anew where pending_recounts '
+  'asks for it. Returns about how many; 0 means nothing is left. Counters and progress commit together, so the job '
+  'can be interrupted, run twice or run concurrently. Accesses of transactions that are still running are counted '
+  'later, never skipped.';
 
-grant execute on function facts.roll_up_accesses(integer) to l9_worker;
+grant execute on function facts.roll_up_accesses to l9_worker;

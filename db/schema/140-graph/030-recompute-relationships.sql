@@ -3,9 +3,7 @@
 
 create function graph.lock_relationships(ids uuid[])
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 begin
   -- Every transaction locks in the order of the ids, which rules out deadlocks.
@@ -13,16 +11,15 @@ begin
 end
 $$;
 
-comment on function graph.lock_relationships(uuid[]) is
-  'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner call it.';
+comment on function graph.lock_relationships is
+  'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner '
+  'call it.';
 
 -- As for facts: an agent counts once, by its strongest statement, and where an administrator speaks only
 -- administrators count. What has no evidence left is deleted.
 create function graph.recompute_relationships(ids uuid[])
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 begin
   delete from public.entity_relationships r
@@ -64,5 +61,6 @@ begin
 end
 $$;
 
-comment on function graph.recompute_relationships(uuid[]) is
-  'Recomputes relationships from their evidence and deletes relationships without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
+comment on function graph.recompute_relationships is
+  'Recomputes relationships from their evidence and deletes relationships without evidence. The caller must hold '
+  'their locks. Not executable by callers: functions of the owner call it.';

@@ -2,9 +2,7 @@
 
 create function graph.tg_packet_store__withdraw_relationships()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 declare
   ids constant uuid[] := array(
@@ -20,8 +18,9 @@ begin
 end
 $$;
 
-comment on function graph.tg_packet_store__withdraw_relationships() is
-  'Deletes the evidence of a memory that is about to be deleted and recomputes its relationships. Definer: callers can''t write these tables.';
+comment on function graph.tg_packet_store__withdraw_relationships is
+  'Deletes the evidence of a memory that is about to be deleted and recomputes its relationships. Definer: callers '
+  'can''t write these tables.';
 
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
@@ -30,9 +29,7 @@ create trigger _620_withdraw_relationships before delete on public.packet_store
 -- so that concurrent moves wait for each other instead of deadlocking.
 create function graph.tg_packet_store__relationships_follow()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 declare
   old_ids constant uuid[] := array(
@@ -79,7 +76,8 @@ begin
 end
 $$;
 
-comment on function graph.tg_packet_store__relationships_follow() is
-  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the relationships on both sides. Definer: callers can''t write these tables.';
+comment on function graph.tg_packet_store__relationships_follow is
+  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes '
+  'the relationships on both sides. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');

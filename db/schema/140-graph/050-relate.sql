@@ -10,10 +10,7 @@ create function graph.relate_from(
   extracted_by text default null
 )
 returns public.entity_relationships
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -61,8 +58,10 @@ begin
 end
 $$;
 
-comment on function graph.relate_from(uuid, text, text, text, double precision, text) is
-  'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write these tables.';
+comment on function graph.relate_from is
+  'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. '
+  'extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. '
+  'Definer: callers can''t write these tables.';
 
 -- Checks everything before it saves a memory, so that a refused relationship leaves none behind. Two names of one
 -- entity are refused here; relate_from() compares only the spellings.
@@ -76,9 +75,7 @@ create function public.relate(
   project_id text default null
 )
 returns public.entity_relationships
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -101,11 +98,11 @@ begin
 end
 $$;
 
-comment on function public.relate(text, text, text, double precision, uuid, text, text) is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again counts a '
-  'mention; each further agent raises its confidence towards 0.99. source_packet: the memory that states the relationship and '
-  'decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, '
-  'L9SCP, L9OWN, L9AUT.';
+comment on function public.relate is
+  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it '
+  'again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the memory that '
+  'states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
+  'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
-grant execute on function graph.relate_from(uuid, text, text, text, double precision, text) to l9_agent, l9_admin, l9_worker;
-grant execute on function public.relate(text, text, text, double precision, uuid, text, text) to l9_agent, l9_admin;
+grant execute on function graph.relate_from to l9_agent, l9_admin, l9_worker;
+grant execute on function public.relate to l9_agent, l9_admin;

@@ -18,29 +18,19 @@ comment on type graph.graph_edge is
 
 create function graph.max_edges_per_name()
 returns integer
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return 1000;
 
-comment on function graph.max_edges_per_name() is
+comment on function graph.max_edges_per_name is
   'The number of relationships of one name that a walk follows at most, most confident first.';
 
 -- Asks each name and readable scope by itself, so that each question is one range of an index that is already in the
 -- order of confidence, and stops at its limit.
 create function graph.edges_of(names text[], max_edges integer)
 returns setof graph.graph_edge
-language plpgsql
-stable
-set search_path = ''
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 -- Only an index scan returns the most confident relationship of a name first, so other plans are ruled out.
-set enable_bitmapscan = off
-set enable_nestloop = on
-set plan_cache_mode = force_generic_plan
-set jit = off
+set enable_bitmapscan = off set enable_nestloop = on set plan_cache_mode = force_generic_plan set jit = off
 as $$
 declare
   me constant identity.identity := identity.require_identity();
@@ -80,8 +70,8 @@ begin
 end
 $$;
 
-comment on function graph.edges_of(text[], integer) is
-  'Returns the relationships of these names that the caller can read: names in the order of the list, relationships of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
+comment on function graph.edges_of is
+  'Returns the relationships of these names that the caller can read: names in the order of the list, relationships '
+  'of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
 
-grant execute on function graph.max_edges_per_name(), graph.edges_of(text[], integer)
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function graph.max_edges_per_name, graph.edges_of to l9_agent, l9_admin, l9_platform_admin;

@@ -25,7 +25,8 @@ comment on column public.graph_step.relationship_ids is
 
 comment on column public.graph_step.creator is
   'Who stated the most confident of them; of what a model extracted, job. Only explore_graph() fills it in.';
-comment on column public.graph_step.source is 'The source of who stated it; of what a model extracted, the source of the memory.';
+comment on column public.graph_step.source is
+  'The source of who stated it; of what a model extracted, the source of the memory.';
 
 create type graph.graph_node as (
   name text,
@@ -41,17 +42,15 @@ comment on type graph.graph_node is 'An entity that a walk reached, and the best
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
 
 comment on type graph.graph_walk is
-  'The result of a walk: the entities reached (start entities first, then most confident first), the number of relationships followed, and whether there are more.';
+  'The result of a walk: the entities reached (start entities first, then most confident first), the number of '
+  'relationships followed, and whether there are more.';
 
 create function graph.max_edges_followed()
 returns integer
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return 20000;
 
-comment on function graph.max_edges_followed() is 'The number of relationships that one walk follows at most.';
+comment on function graph.max_edges_followed is 'The number of relationships that one walk follows at most.';
 
 create function graph.combined_confidence(ids uuid[]) returns double precision
 language sql stable set search_path = '' set enable_seqscan = off
@@ -70,22 +69,17 @@ begin atomic
 end;
 
 comment on function graph.combined_confidence is
-  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in '
-  'however many scopes and projects it states the same, and an administrator''s word decides.';
+  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts '
+  'once, in however many scopes and projects it states the same, and an administrator''s word decides.';
 
 -- Each round resolves aliases, reads the edges of the nodes that the last round improved, combines equal triples, and
 -- keeps the best path to each node. The limits of edges and nodes bound every round.
 create function graph.walk_graph(
   entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
 returns graph.graph_walk
-language plpgsql
-stable
-set search_path = ''
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 -- The joins below may see 20000 rows, which the planner can't estimate; nested loops would be quadratic.
-set enable_nestloop = off
-set jit = off
+set enable_nestloop = off set jit = off
 as $$
 #variable_conflict use_variable
 declare
@@ -197,9 +191,11 @@ begin
 end
 $$;
 
-comment on function graph.walk_graph(text[], integer, text[], double precision, integer) is
-  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; is_truncated is true if there were more.';
+comment on function graph.walk_graph is
+  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with '
+  'the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; '
+  'is_truncated is true if there were more.';
 
 grant execute on function
-  graph.combined_confidence(uuid[]), graph.max_edges_followed(), graph.walk_graph(text[], integer, text[], double precision, integer)
-  to l9_agent, l9_admin, l9_platform_admin;
+  graph.combined_confidence, graph.max_edges_followed, graph.walk_graph
+to l9_agent, l9_admin, l9_platform_admin;

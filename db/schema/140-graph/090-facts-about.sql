@@ -4,10 +4,7 @@
 
 create function graph.entities_of_facts(names text[])
 returns text[]
-language plpgsql
-stable
-set search_path = ''
-set enable_seqscan = off
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   me constant identity.identity := identity.require_identity();
@@ -30,7 +27,7 @@ begin
 end
 $$;
 
-comment on function graph.entities_of_facts(text[]) is
+comment on function graph.entities_of_facts is
   'Returns the names in the list that are subject or object of a fact that the caller can read.';
 
 create type graph.fact_of_entity as (
@@ -42,10 +39,7 @@ comment on type graph.fact_of_entity is 'A fact about the entity at a position (
 -- thousands of facts mention.
 create function graph.facts_about(names text[], max_facts integer)
 returns setof graph.fact_of_entity
-language plpgsql
-stable
-set search_path = ''
-set enable_seqscan = off
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   me constant identity.identity := identity.require_identity();
@@ -75,22 +69,20 @@ begin
 end
 $$;
 
-comment on function graph.facts_about(text[], integer) is
-  'Returns facts about these entities that hold now and that the caller can read, most confident first: at most 100 for each entity, and max_facts in total.';
+comment on function graph.facts_about is
+  'Returns facts about these entities that hold now and that the caller can read, most confident first: at most 100 '
+  'for each entity, and max_facts in total.';
 
 create function graph.packets_of_fact(fact_id uuid)
 returns setof uuid
-language sql
-stable
-rows 3
-set search_path = ''
+language sql stable rows 3 set search_path = ''
 begin atomic
   select distinct e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
 end;
 
-comment on function graph.packets_of_fact(uuid) is
+comment on function graph.packets_of_fact is
   'Returns the memories that state a fact and that the caller can read: at most the 20 newest.';
 
 grant execute on function
-  graph.entities_of_facts(text[]), graph.facts_about(text[], integer), graph.packets_of_fact(uuid)
+  graph.entities_of_facts, graph.facts_about, graph.packets_of_fact
 to l9_agent, l9_admin, l9_platform_admin;

@@ -3,20 +3,15 @@
 
 create function graph.max_query_words()
 returns integer
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return 48;
 
-comment on function graph.max_query_words() is 'The number of words of a query, from its start, in which entity names are recognised.';
+comment on function graph.max_query_words is
+  'The number of words of a query, from its start, in which entity names are recognised.';
 
 create function graph.phrases_of(query text)
 returns table (phrase text, first integer, last integer)
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 begin atomic
   with words as (
     select (regexp_split_to_array(entities.normalise_name(left(query, 8000)), ' '))[1:graph.max_query_words()] as list
@@ -34,20 +29,16 @@ begin atomic
   where v.phrase <> '' and octet_length(v.phrase) <= entities.max_name_bytes();
 end;
 
-comment on function graph.phrases_of(text) is
-  'Returns all runs of one to six words among the first max_query_words() words of a text, normalised like names, with the positions of their first and last word.';
+comment on function graph.phrases_of is
+  'Returns all runs of one to six words among the first max_query_words() words of a text, normalised like names, '
+  'with the positions of their first and last word.';
 
 -- Looks up each phrase in the indexes of relationships, aliases and facts, and then takes the longest ones first; a
 -- word belongs to one entity only.
 create function graph.named_entities(query text, max_entities integer)
 returns text[]
-language plpgsql
-stable
-set search_path = ''
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
+  set enable_bitmapscan = off set jit = off
 as $$
 declare
   me constant identity.identity := identity.require_identity();
@@ -94,8 +85,10 @@ begin
 end
 $$;
 
-comment on function graph.named_entities(text, integer) is
-  'Returns the entities that a text names, normalised: names and aliases in the graph and in facts that the caller can read, longest first, at most max_entities.';
+comment on function graph.named_entities is
+  'Returns the entities that a text names, normalised: names and aliases in the graph and in facts that the caller '
+  'can read, longest first, at most max_entities.';
 
-grant execute on function graph.max_query_words(), graph.phrases_of(text), graph.named_entities(text, integer)
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function
+  graph.max_query_words, graph.phrases_of, graph.named_entities
+to l9_agent, l9_admin, l9_platform_admin;

@@ -18,7 +18,8 @@ return (
   limit 1);
 
 comment on function standing.packet_stating is
-  'The memory that states a fact: its source or else the oldest that the caller can read, and another than except_packet.';
+  'The memory that states a fact: its source or else the oldest that the caller can read, and another than '
+  'except_packet.';
 
 create function standing.named_successor(memory public.packet_store, envelope jsonb)
 returns uuid
@@ -54,7 +55,8 @@ begin atomic
 end;
 
 comment on function standing.successors_by_kind is
-  'The successors that memories of kinds such as decision name, and the successors of these. as_of: as of this time.';
+  'The successors that memories of kinds such as decision name, and the successors of these. as_of: as of this '
+  'time.';
 
 -- Takes the last value that each memory states of a subject and predicate, keeps those that are superseded, and finds
 -- a memory that states the next value.
@@ -95,8 +97,8 @@ begin atomic
 end;
 
 comment on function standing.successors_by_facts is
-  'The memories whose facts superseded facts of these: one that states the next value, and those of these that state a later '
-  'one.';
+  'The memories whose facts superseded facts of these: one that states the next value, and those of these that '
+  'state a later one.';
 
 create function standing.successors(packet_ids uuid[], as_of timestamptz)
 returns setof standing.succession
@@ -108,7 +110,8 @@ begin atomic
 end;
 
 comment on function standing.successors is
-  'The memories that superseded these, directly, and those of these memories that superseded others of them at any distance.';
+  'The memories that superseded these, directly, and those of these memories that superseded others of them at any '
+  'distance.';
 
 grant execute on function
   standing.packet_stating, standing.named_successor, standing.successors_by_kind, standing.successors_by_facts,

@@ -30,5 +30,6 @@ return standing.packet_stating((fact).superseded_by, null);
 comment on function public.knowledge_facts_superseding_packet is
   'The memory that states the fact which superseded this one; null if nothing did.';
 
-grant execute on function standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function
+  standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
+to l9_agent, l9_admin, l9_platform_admin;

@@ -3,10 +3,7 @@
 
 create function search.changed_half_lives(half_lives jsonb, change jsonb)
 returns jsonb
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   days jsonb;
@@ -28,16 +25,14 @@ begin
 end
 $$;
 
-comment on function search.changed_half_lives(jsonb, jsonb) is
-  'The half-lives by kind with a change of some of them, in days; a kind that the change does not name, or sets to null, keeps its own. Errors: L9VAL, L9LIM.';
+comment on function search.changed_half_lives is
+  'The half-lives by kind with a change of some of them, in days; a kind that the change does not name, or sets to '
+  'null, keeps its own. Errors: L9VAL, L9LIM.';
 
 -- Checks what the table's constraints check too, so that the error names the field rather than a constraint.
 create function search.check_search_settings(settings public.search_settings)
 returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   name text;
@@ -68,8 +63,7 @@ begin
 end
 $$;
 
-comment on function search.check_search_settings(public.search_settings) is
-  'Raises L9VAL, naming the field, if a setting is out of range.';
+comment on function search.check_search_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
 -- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both
 -- succeed.
@@ -91,10 +85,7 @@ create function public.set_search_settings(
   languages text[] default null
 )
 returns public.search_settings
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -138,9 +129,10 @@ begin
 end
 $$;
 
-comment on function public.set_search_settings(
-  real, real, real, boolean, real, real, real, real, real, real, real, real, jsonb, uuid, text[]) is
-  'Changes the given weights and languages of a tenant''s searches, from the next search on; memories keep the language that they have. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
+comment on function public.set_search_settings is
+  'Changes the given weights and languages of a tenant''s searches, from the next search on; memories keep the '
+  'language that they have. Arguments left out, and half-lives of kinds not named, stay as they are. For admins '
+  'whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function '
+  'is the only way to change settings.';
 
-grant execute on function public.set_search_settings(
-  real, real, real, boolean, real, real, real, real, real, real, real, real, jsonb, uuid, text[]) to l9_admin, l9_platform_admin;
+grant execute on function public.set_search_settings to l9_admin, l9_platform_admin;

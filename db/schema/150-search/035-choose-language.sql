@@ -3,9 +3,7 @@
 
 create function search.tg_packet_store__choose_language()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 declare
   languages constant text[] := coalesce(
@@ -20,8 +18,9 @@ begin
 end
 $$;
 
-comment on function search.tg_packet_store__choose_language() is
-  'Gives a memory whose writer names no language one of the tenant''s languages. Definer: reads the settings of the row''s tenant without the cost of policies.';
+comment on function search.tg_packet_store__choose_language is
+  'Gives a memory whose writer names no language one of the tenant''s languages. Definer: reads the settings of the '
+  'row''s tenant without the cost of policies.';
 
 create trigger _370_choose_language
   before insert or update of language on public.packet_store

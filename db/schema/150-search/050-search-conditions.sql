@@ -3,10 +3,7 @@
 
 create function search.own_conditions(alias text, scopes text[], project_id text, branch text, checks_expiry boolean default true)
 returns text
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 return pg_catalog.concat_ws(' and ',
   case when checks_expiry then pg_catalog.format('(%1$I.ttl is null or %1$I.ttl > now())', alias) else 'true' end,
   case when scopes is not null then pg_catalog.format('%I.scope = any (%L::text[])', alias, scopes) end,
@@ -15,28 +12,23 @@ return pg_catalog.concat_ws(' and ',
   case when branch is not null then
     pg_catalog.format('(%1$I.branch = %2$L or %1$I.branch is null)', alias, branch) end);
 
-comment on function search.own_conditions(text, text[], text, text, boolean) is
-  'Conditions on expiry, scope, project and branch, for any table that has these columns of its memory. checks_expiry: false for versions, which expire with their memory.';
+comment on function search.own_conditions is
+  'Conditions on expiry, scope, project and branch, for any table that has these columns of its memory. '
+  'checks_expiry: false for versions, which expire with their memory.';
 
 create function search.archived_condition(alias text, hides_archived boolean)
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return case when hides_archived then pg_catalog.format('(%1$I.archived_at is null or %1$I.archived_at > now())', alias) end;
 
-comment on function search.archived_condition(text, boolean) is
+comment on function search.archived_condition is
   'The condition on packet_store that leaves out archived memories; null if they are wanted.';
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
   excluded_packet_id uuid, speaker text default null, fields packets.where_condition default null)
 returns text
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 return nullif(pg_catalog.concat_ws(' and ',
   case when kinds is not null then pg_catalog.format('%I.packet_type = any (%L::text[])', alias, kinds) end,
   case when tags is not null then pg_catalog.format(
@@ -50,17 +42,14 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when speaker is not null then pg_catalog.format('pg_catalog.lower(%I.speaker) = pg_catalog.lower(%L)', alias, speaker) end,
   packets.where_conditions(alias, fields)), '');
 
-comment on function search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition) is
+comment on function search.packet_conditions is
   'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
 
 -- Combines, column by column of the index, the values that a readable row can have: null or the reader's user and
 -- org, null or the projects, null or the branch.
 create function search.reader_ranges(me identity.identity, alias text, scopes text[], project_id text, branch text default null)
 returns text[]
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 begin atomic
   -- Each of these is one range of an index. A single condition with "or" would filter row by row after an index scan.
   select pg_catalog.array_agg(pg_catalog.concat_ws(' and ',
@@ -89,23 +78,19 @@ begin atomic
   ) as of_branch (condition);
 end;
 
-comment on function search.reader_ranges(identity.identity, text, text[], text, text) is
-  'Conditions for the rows that a caller may read in a project and a branch of it (null: all), each of which is one range of an index. They only make the search faster: row-level security still applies.';
+comment on function search.reader_ranges is
+  'Conditions for the rows that a caller may read in a project and a branch of it (null: all), each of which is one '
+  'range of an index. They only make the search faster: row-level security still applies.';
 
 create function search.searched_buckets(me identity.identity)
 returns integer[]
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 return case when me.role = 'l9_platform_admin' then packets.tenant_buckets() else array[packets.tenant_bucket(me.tenant_id)] end;
 
-comment on function search.searched_buckets(identity.identity) is
+comment on function search.searched_buckets is
   'The buckets of tenants whose indexes a caller''s search scans: that of its tenant, or all for an operator.';
 
 grant execute on function
-  search.searched_buckets(identity.identity),
-  search.own_conditions(text, text[], text, text, boolean), search.archived_condition(text, boolean),
-  search.packet_conditions(text, text[], text[], text, timestamptz, timestamptz, text, text, uuid, text, packets.where_condition),
-  search.reader_ranges(identity.identity, text, text[], text, text)
+  search.searched_buckets, search.own_conditions, search.archived_condition, search.packet_conditions,
+  search.reader_ranges
 to l9_agent, l9_admin, l9_platform_admin;

@@ -62,9 +62,7 @@ create function search.few_readable(
   table_name text, me identity.identity, scopes text[], project_id text, branch text, hides_archived boolean,
   max_matches integer, max_scanned integer)
 returns uuid[]
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -110,7 +108,9 @@ begin
 end
 $$;
 
-comment on function search.few_readable(text, identity.identity, text[], text, text, boolean, integer, integer) is
-  'The memories of packet_store, memory_contexts or reasoning_traces that an agent or admin may read in a project and a branch (null: all): what search.few_matches() answers where no filter is asked for, with plans that PostgreSQL keeps. Null if more than max_matches match, or if more than max_scanned would have to be read.';
+comment on function search.few_readable is
+  'The memories of packet_store, memory_contexts or reasoning_traces that an agent or admin may read in a project '
+  'and a branch (null: all): what search.few_matches() answers where no filter is asked for, with plans that '
+  'PostgreSQL keeps. Null if more than max_matches match, or if more than max_scanned would have to be read.';
 
-grant execute on function search.few_readable(text, identity.identity, text[], text, text, boolean, integer, integer) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.few_readable to l9_agent, l9_admin, l9_platform_admin;

@@ -3,11 +3,8 @@
 
 create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer)
 returns uuid[]
-language plpgsql
-stable
-set search_path = pg_catalog, extensions
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
+  set enable_seqscan = off
 as $$
 declare
   scanned bigint;
@@ -27,16 +24,14 @@ begin
 end
 $$;
 
-comment on function search.few_matches(search.search_source, integer, integer) is
-  'The memories of a table that the caller may read and that match. Null if more than max_matches match, or if more than max_scanned would have to be read.';
+comment on function search.few_matches is
+  'The memories of a table that the caller may read and that match. Null if more than max_matches match, or if more '
+  'than max_scanned would have to be read.';
 
 create function search.indexed_matches(request search.search_request, max_matches integer)
 returns uuid[]
-language plpgsql
-stable
-set search_path = pg_catalog, extensions
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
+  set enable_seqscan = off
 as $$
 declare
   proposed constant uuid[] := fields.indexed_packets(request.filters -> 'where', search.max_scanned_rows());
@@ -53,16 +48,14 @@ begin
 end
 $$;
 
-comment on function search.indexed_matches(search.search_request, integer) is
-  'The memories that match, found through an index of one of the fields that they must have. Null if there is none, or if more than max_matches match.';
+comment on function search.indexed_matches is
+  'The memories that match, found through an index of one of the fields that they must have. Null if there is none, '
+  'or if more than max_matches match.';
 
 create function search.newest_matches(request search.search_request, max_matches integer)
 returns uuid[]
-language plpgsql
-stable
-set search_path = pg_catalog, extensions
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
+  set enable_seqscan = off
 as $$
 declare
   matches uuid[];
@@ -81,40 +74,34 @@ begin
 end
 $$;
 
-comment on function search.newest_matches(search.search_request, integer) is
-  'Those of the newest memories that match, where too many are readable to look at them all. Null if more than max_matches match: then every scan soon finds enough of them.';
+comment on function search.newest_matches is
+  'Those of the newest memories that match, where too many are readable to look at them all. Null if more than '
+  'max_matches match: then every scan soon finds enough of them.';
 
 create function search.where_notice()
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return pg_catalog.format(
   'where: only the newest %s memories were looked at for these fields; an index on one of them (register_field_index) finds all.',
   search.max_scanned_rows());
 
-comment on function search.where_notice() is 'What a caller is told when not all of its memories were looked at for the fields that it asked for.';
+comment on function search.where_notice is
+  'What a caller is told when not all of its memories were looked at for the fields that it asked for.';
 
 create function search.estimated_rows(index_name text)
 returns real
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 return (
   select greatest(c.reltuples, 0) from pg_catalog.pg_class c
   where c.relname = index_name and c.relnamespace = 'public'::regnamespace);
 
-comment on function search.estimated_rows(text) is
-  'The planner''s estimate of the rows of an index; 0 before its table was first analyzed, while the table is small and every plan is fast.';
+comment on function search.estimated_rows is
+  'The planner''s estimate of the rows of an index; 0 before its table was first analyzed, while the table is small '
+  'and every plan is fast.';
 
 create function search.as_context_search(request search.search_request)
 returns search.search_request
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   request.candidates := request.candidates / 2;
@@ -122,16 +109,15 @@ begin
 end
 $$;
 
-comment on function search.as_context_search(search.search_request) is
-  'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts are also found on their own.';
+comment on function search.as_context_search is
+  'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts '
+  'are also found on their own.';
 
 -- Without filters few_readable() answers, whose plans are kept. Otherwise the conditions go into the text of one
 -- statement, which few_matches() runs.
 create function search.few_of(request search.search_request, table_name text, max_matches integer, max_scanned integer)
 returns uuid[]
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -162,15 +148,13 @@ begin
 end
 $$;
 
-comment on function search.few_of(search.search_request, text, integer, integer) is
-  'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the caller may read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
+comment on function search.few_of is
+  'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the '
+  'caller may read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
 
 create function search.with_contexts(request search.search_request)
 returns uuid[]
-language plpgsql
-stable
-set search_path = ''
-set enable_seqscan = off
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   max_few constant integer := search.max_scored_rows();
@@ -184,15 +168,14 @@ begin
 end
 $$;
 
-comment on function search.with_contexts(search.search_request) is 'Those of the memories ids of the search that follow another one in their thread.';
+comment on function search.with_contexts is
+  'Those of the memories ids of the search that follow another one in their thread.';
 
 -- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of
 -- another.
 create function search.narrow_search(request search.search_request)
 returns search.search_request
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   max_few constant integer := search.max_scored_rows();
@@ -225,12 +208,11 @@ begin
 end
 $$;
 
-comment on function search.narrow_search(search.search_request) is
-  'If few rows can match, collects their ids, so that they are scored directly instead of scanning an index. Only rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
+comment on function search.narrow_search is
+  'If few rows can match, collects their ids, so that they are scored directly instead of scanning an index. Only '
+  'rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
 
 grant execute on function
-  search.estimated_rows(text), search.as_context_search(search.search_request),
-  search.few_matches(search.search_source, integer, integer), search.indexed_matches(search.search_request, integer),
-  search.newest_matches(search.search_request, integer), search.where_notice(), search.with_contexts(search.search_request),
-  search.few_of(search.search_request, text, integer, integer), search.narrow_search(search.search_request)
+  search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches, search.newest_matches,
+  search.where_notice, search.with_contexts, search.few_of, search.narrow_search
 to l9_agent, l9_admin, l9_platform_admin;

@@ -3,9 +3,7 @@
 
 create function search.truncate_to_bytes(content text, bytes integer)
 returns text
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return case
   when pg_catalog.octet_length(content) <= bytes then content
   else (
@@ -16,16 +14,14 @@ return case
     ) prefix)
 end;
 
-comment on function search.truncate_to_bytes(text, integer) is 'The beginning of a text, in whole characters, of at most this number of bytes.';
+comment on function search.truncate_to_bytes is
+  'The beginning of a text, in whole characters, of at most this number of bytes.';
 
 -- One expression for all words of the query, since looking for each word by itself reads a long text again and again.
 -- Scripts without spaces are matched by pairs of characters.
 create function search.passage_pattern(query text, languages text[])
 returns text
-language plpgsql
-stable
-parallel safe
-set search_path = ''
+language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
   unspaced constant text := '[' || words.unspaced_characters() || ']';
@@ -62,14 +58,14 @@ begin
 end
 $$;
 
-comment on function search.passage_pattern(text, text[]) is
-  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers that begin '
-  'like one, its symbols, and pairs of its characters in scripts without spaces. Null if the query has no words.';
+comment on function search.passage_pattern is
+  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers '
+  'that begin like one, its symbols, and pairs of its characters in scripts without spaces. Null if the query has '
+  'no words.';
 
 create function search.with_written_forms(pattern text, passage text)
 returns text
-language sql immutable parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return coalesce((
   select '(?<![[:alnum:]])(?:' || pg_catalog.string_agg(distinct search.stem_pattern(f.written), '|') || ')[[:alpha:]]*|'
     || pattern
@@ -99,15 +95,12 @@ return coalesce((
 ), pattern);
 
 comment on function search.with_written_forms is
-  'A pattern of passage_pattern() that also matches the words of this text whose plain forms it matches: those with accents, '
-  'marks or invisible characters.';
+  'A pattern of passage_pattern() that also matches the words of this text whose plain forms it matches: those with '
+  'accents, marks or invisible characters.';
 
 create function search.passage(content text, pattern text)
 returns text
-language plpgsql
-stable
-parallel safe
-set search_path = ''
+language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
   place integer;
@@ -124,16 +117,14 @@ begin
 end
 $$;
 
-comment on function search.passage(text, text) is '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
+comment on function search.passage is
+  '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
 
 -- Counts, from each match on, the different words within the width. The first five letters stand for a word, so that
 -- forms of one word count once.
 create function search.densest_place(marked text, width integer)
 returns integer
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   max_matches constant integer := 59;
@@ -171,17 +162,15 @@ begin
 end
 $$;
 
-comment on function search.densest_place(text, integer) is
-  'Where the most different matches stand within so many characters, in a text whose matches are enclosed in the characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
+comment on function search.densest_place is
+  'Where the most different matches stand within so many characters, in a text whose matches are enclosed in the '
+  'characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
 
 -- Marks the whole text only to find its densest place, cuts that piece out of the unmarked text at spaces, and marks
 -- the piece. Limits are in bytes, because a character takes up to four.
 create function search.snippet(passage text, pattern text)
 returns text
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   width constant integer := 240;
@@ -224,11 +213,11 @@ begin
 end
 $$;
 
-comment on function search.snippet(text, text) is
-  'About 240 characters of a text that hold the most words of a pattern, with ** around them, or the beginning of the text if none matches. At most 750 bytes.';
+comment on function search.snippet is
+  'About 240 characters of a text that hold the most words of a pattern, with ** around them, or the beginning of '
+  'the text if none matches. At most 750 bytes.';
 
 grant execute on function
-  search.truncate_to_bytes(text, integer), search.passage_pattern(text, text[]), search.with_written_forms,
-  search.passage(text, text),
-  search.densest_place(text, integer), search.snippet(text, text)
+  search.truncate_to_bytes, search.passage_pattern, search.with_written_forms, search.passage, search.densest_place,
+  search.snippet
 to l9_agent, l9_admin, l9_platform_admin;

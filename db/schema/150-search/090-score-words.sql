@@ -3,16 +3,13 @@
 
 create function search.query_words(query text, languages text[])
 returns text[]
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return array(
   select w.lexeme from pg_catalog.unnest(words.of_query_in(query, languages)) as w (lexeme)
   order by pg_catalog.length(w.lexeme) desc, w.lexeme collate "C"
   limit 64);
 
-comment on function search.query_words(text, text[]) is
+comment on function search.query_words is
   'The words of a query by which memories are scored: the 64 longest, because long words are rare.';
 
 create type search.scored_words as (
@@ -23,21 +20,18 @@ create type search.scored_words as (
 );
 
 comment on type search.scored_words is
-  'Scores of memories by words (BM25), alone and together with their predecessors, with the weights of the words and the average length that they were scored by.';
+  'Scores of memories by words (BM25), alone and together with their predecessors, with the weights of the words '
+  'and the average length that they were scored by.';
 
 -- Reads each text once, counts how often it has each word, and computes the scores of memories alone and of memories
 -- with their predecessors from the same counts.
 create function search.score_words(
   request search.search_request, lexemes text[], ids uuid[], context_ids uuid[], weights ranking.word_weights default null)
 returns search.scored_words
-language plpgsql
-stable
-set search_path = pg_catalog, extensions
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
+  set enable_seqscan = off
 -- The planner expects few rows of each CTE, and would join thousands with thousands row by row.
-set enable_nestloop = off
-set work_mem = '32MB'
+set enable_nestloop = off set work_mem = '32MB'
 -- The plan does not depend on the request, and planning takes as long as scoring a hundred memories.
 set plan_cache_mode = force_generic_plan
 as $$
@@ -113,10 +107,9 @@ begin
 end
 $$;
 
-comment on function search.score_words(search.search_request, text[], uuid[], uuid[], ranking.word_weights) is
-  'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). Without weights, the memories ids are all that match the search, and words are weighed by their rarity among these.';
+comment on function search.score_words is
+  'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). '
+  'Without weights, the memories ids are all that match the search, and words are weighed by their rarity among '
+  'these.';
 
-grant execute on function
-  search.query_words(text, text[]),
-  search.score_words(search.search_request, text[], uuid[], uuid[], ranking.word_weights)
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.query_words, search.score_words to l9_agent, l9_admin, l9_platform_admin;

@@ -3,26 +3,20 @@
 
 create function search.first_candidates(found search.ranked_memories, candidates integer, others uuid[] default '{}')
 returns search.ranked_memories
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return (
   select row(pg_catalog.array_agg(f.id order by f.place), pg_catalog.array_agg(f.score order by f.place), null)::search.ranked_memories
   from unnest(found.ids, found.scores) with ordinality as f (id, score, place)
   -- Hashed: any() would compare each of thousands of memories with hundreds.
   where f.place <= candidates or f.id in (select o.id from unnest(others) as o (id)));
 
-comment on function search.first_candidates(search.ranked_memories, integer, uuid[]) is
+comment on function search.first_candidates is
   'The best of these memories, and those others that another retriever found.';
 
 create function search.successors(request search.search_request, ids uuid[])
 returns uuid[]
-language plpgsql
-stable
-set search_path = pg_catalog, extensions
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
+  set enable_seqscan = off
 -- For the statement that has parameters only.
 set plan_cache_mode = force_generic_plan
 as $$
@@ -47,16 +41,12 @@ begin
 end
 $$;
 
-comment on function search.successors(search.search_request, uuid[]) is
-  'The memories that follow these in their threads and match the search.';
+comment on function search.successors is 'The memories that follow these in their threads and match the search.';
 
 create function search.matching(request search.search_request, ids uuid[])
 returns uuid[]
-language plpgsql
-stable
-set search_path = pg_catalog, extensions
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
+  set enable_seqscan = off
 as $$
 declare
   answer uuid[];
@@ -70,16 +60,12 @@ begin
 end
 $$;
 
-comment on function search.matching(search.search_request, uuid[]) is 'Those of these memories that match the search, in the same order.';
+comment on function search.matching is 'Those of these memories that match the search, in the same order.';
 
 create function search.not_archived(ids uuid[])
 returns uuid[]
-language plpgsql
-stable
-set search_path = ''
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
-set plan_cache_mode = force_generic_plan
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
+  set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable
 declare
@@ -92,16 +78,15 @@ begin
 end
 $$;
 
-comment on function search.not_archived(uuid[]) is 'Those of these memories, all of which the caller may read, that are not archived by now, in the same order.';
+comment on function search.not_archived is
+  'Those of these memories, all of which the caller may read, that are not archived by now, in the same order.';
 
 -- Collects candidates, from the few matches or from the index of words, adds what follows the best of them and what
 -- was found by meaning, and scores all of them by one call.
 create function search.find_words(
   request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null)
 returns search.scored_words
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   uses_contexts constant boolean := request.as_of is null and (request.settings).context_weight > 0
@@ -145,10 +130,13 @@ begin
 end
 $$;
 
-comment on function search.find_words(search.search_request, text[], uuid[], ranking.word_weights) is
-  'Retriever over the words of memories, alone and together with their predecessors in the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of its text. known_weights: what ranking.weigh_words() answered for these words, scopes and project, if it was asked already.';
+comment on function search.find_words is
+  'Retriever over the words of memories, alone and together with their predecessors in the thread. If few memories '
+  'match, all are scored; otherwise the candidates of the index are, the memories that follow the best of them, and '
+  'those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of its '
+  'text. known_weights: what ranking.weigh_words() answered for these words, scopes and project, if it was asked '
+  'already.';
 
 grant execute on function
-  search.first_candidates(search.ranked_memories, integer, uuid[]), search.successors(search.search_request, uuid[]),
-  search.matching(search.search_request, uuid[]), search.not_archived(uuid[]), search.find_words(search.search_request, text[], uuid[], ranking.word_weights)
+  search.first_candidates, search.successors, search.matching, search.not_archived, search.find_words
 to l9_agent, l9_admin, l9_platform_admin;

@@ -8,11 +8,8 @@ create index packet_versions_until_idx on public.packet_versions (tenant_id, val
 -- only.
 create function search.find_version_words(request search.search_request, lexemes text[], weights ranking.word_weights)
 returns search.ranked_memories
-language plpgsql
-stable
-set search_path = pg_catalog, extensions
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
+  set enable_seqscan = off
 as $$
 declare
   -- The words of a version are not stored, and making them takes longer than finding their first letters in it.
@@ -58,7 +55,8 @@ begin
 end
 $$;
 
-comment on function search.find_version_words(search.search_request, text[], ranking.word_weights) is
-  'Retriever over texts that memories had at a time and have no longer. It reads versions that the caller may read, of memories that it may read: at most the 20,000 that were replaced first after that time.';
+comment on function search.find_version_words is
+  'Retriever over texts that memories had at a time and have no longer. It reads versions that the caller may read, '
+  'of memories that it may read: at most the 20,000 that were replaced first after that time.';
 
-grant execute on function search.find_version_words(search.search_request, text[], ranking.word_weights) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.find_version_words to l9_agent, l9_admin, l9_platform_admin;

@@ -4,11 +4,8 @@
 create function search.score_vectors(
   request search.search_request, embedding_type text, source search.search_source, ids uuid[])
 returns search.ranked_memories
-language plpgsql
-stable
-set search_path = pg_catalog, extensions
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
+  set enable_seqscan = off
 as $$
 declare
   answer search.ranked_memories;
@@ -42,18 +39,15 @@ begin
 end
 $$;
 
-comment on function search.score_vectors(search.search_request, text, search.search_source, uuid[]) is
+comment on function search.score_vectors is
   'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
 
 -- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the
 -- plan.
 create function search.score_own_vectors(request search.search_request, embedding_type text, ids uuid[])
 returns search.ranked_memories
-language plpgsql
-stable
-set search_path = pg_catalog, extensions
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
+  set enable_seqscan = off
 -- The plan does not depend on the request, and planning over the indexes of every bucket takes as long as comparing a thousand vectors.
 set plan_cache_mode = force_generic_plan
 as $$
@@ -86,26 +80,24 @@ begin
 end
 $$;
 
-comment on function search.score_own_vectors(search.search_request, text, uuid[]) is
-  'Compares the vectors of these memories one by one, where own_row_condition is all that they must match. It is score_vectors() with a plan that PostgreSQL keeps.';
+comment on function search.score_own_vectors is
+  'Compares the vectors of these memories one by one, where own_row_condition is all that they must match. It is '
+  'score_vectors() with a plan that PostgreSQL keeps.';
 
 create function search.scan_width(candidates integer, index_rows real)
 returns integer
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return least(candidates * 1.5 * (1 + ln(greatest(index_rows / 100000, 1)) / 4), 1000)::integer;
 
-comment on function search.scan_width(integer, real) is
-  'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One and a half times the candidates are enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows it grows with their logarithm, since a graph of more vectors hides more of the nearest ones from a scan of the same width.';
+comment on function search.scan_width is
+  'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One and a half times the '
+  'candidates are enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows it grows '
+  'with their logarithm, since a graph of more vectors hides more of the nearest ones from a scan of the same '
+  'width.';
 
 create function search.joined_scan(request search.search_request, embedding_type text, bucket integer)
 returns text
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 return pg_catalog.format($sql$
   select m.packet_id, m.chunk_index, %1$s operator(extensions.<=>) $2 as distance
   from public.memory_embeddings m join public.packet_store p on p.packet_id = m.packet_id
@@ -115,23 +107,18 @@ return pg_catalog.format($sql$
   embeddings.embedding_expression(request.dimensions), request.model, embedding_type, packets.in_bucket('m', bucket),
   request.current_or_past_condition);
 
-comment on function search.joined_scan(search.search_request, text, integer) is
+comment on function search.joined_scan is
   'The statement that scans an index of vectors where filters need columns of packet_store.';
 
 -- Compares few memories one by one; otherwise it scans the HNSW index of each bucket, with a higher limit while too
 -- few memories come back; if contents are still too few, it compares all that match.
 create function search.find_vectors(request search.search_request, embedding_type text)
 returns search.ranked_memories
-language plpgsql
-stable
-set search_path = pg_catalog, extensions
-set hnsw.iterative_scan = 'relaxed_order'
-set hnsw.ef_search = 150
+language plpgsql stable set search_path = pg_catalog, extensions set hnsw.iterative_scan = 'relaxed_order'
+  set hnsw.ef_search = 150
 -- The scan must get past rows that the caller cannot read. The default of 20,000 is too low for a caller that sees one row in a thousand.
-set hnsw.max_scan_tuples = 100000
-set hnsw.scan_mem_multiplier = 8
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+set hnsw.max_scan_tuples = 100000 set hnsw.scan_mem_multiplier = 8 set max_parallel_workers_per_gather = 0
+  set enable_seqscan = off
 -- The reason is the same as in ranking.walk_words().
 set enable_sort = off
 as $$
@@ -203,14 +190,13 @@ begin
 end
 $$;
 
-comment on function search.find_vectors(search.search_request, text) is
-  'The memories with the nearest vectors of a type, as find_meaning() answers them, archived ones among them where no filter needs columns of packet_store.';
+comment on function search.find_vectors is
+  'The memories with the nearest vectors of a type, as find_meaning() answers them, archived ones among them where '
+  'no filter needs columns of packet_store.';
 
 create function search.find_meaning(request search.search_request, embedding_type text)
 returns search.ranked_memories
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   answer search.ranked_memories := search.find_vectors(request, embedding_type);
@@ -226,12 +212,12 @@ begin
 end
 $$;
 
-comment on function search.find_meaning(search.search_request, text) is
-  'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
+comment on function search.find_meaning is
+  'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with '
+  'their predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its '
+  'nearest vector.';
 
 grant execute on function
-  search.score_vectors(search.search_request, text, search.search_source, uuid[]),
-  search.score_own_vectors(search.search_request, text, uuid[]),
-  search.scan_width(integer, real), search.joined_scan(search.search_request, text, integer),
-  search.find_vectors(search.search_request, text), search.find_meaning(search.search_request, text)
+  search.score_vectors, search.score_own_vectors, search.scan_width, search.joined_scan, search.find_vectors,
+  search.find_meaning
 to l9_agent, l9_admin, l9_platform_admin;

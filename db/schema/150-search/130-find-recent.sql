@@ -3,11 +3,8 @@
 
 create function search.find_recent(request search.search_request)
 returns search.ranked_memories
-language plpgsql
-stable
-set search_path = pg_catalog, extensions
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
+  set enable_seqscan = off
 as $$
 declare
   answer search.ranked_memories;
@@ -27,6 +24,7 @@ begin
 end
 $$;
 
-comment on function search.find_recent(search.search_request) is 'Retriever of a search without a query: memories that match the filters, newest first.';
+comment on function search.find_recent is
+  'Retriever of a search without a query: memories that match the filters, newest first.';
 
-grant execute on function search.find_recent(search.search_request) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.find_recent to l9_agent, l9_admin, l9_platform_admin;

@@ -4,18 +4,15 @@
 create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
 
 comment on type search.graph_matches is
-  'The answer of the graph retriever. memories: best first; entities: those that the query names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
+  'The answer of the graph retriever. memories: best first; entities: those that the query names; paths: maps each '
+  'memory to its path, with explain; is_truncated: true if not all relations were followed.';
 
 -- Finds the entities of the query, walks one step, takes all relationships and facts of the nodes, and ranks the
 -- memories that state them by the confidence of the path.
 create function search.find_in_graph(request search.search_request)
 returns search.graph_matches
-language plpgsql
-stable
-set search_path = ''
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
-set jit = off
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
+  set jit = off
 as $$
 declare
   walk graph.graph_walk;
@@ -91,8 +88,9 @@ begin
 end
 $$;
 
-comment on function search.find_in_graph(search.search_request) is
-  'Retriever over the entity graph: memories that state the relations and facts within two steps of the entities that the query names. The score of a memory is the confidence of the best path to a relation or fact that it states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
+comment on function search.find_in_graph is
+  'Retriever over the entity graph: memories that state the relations and facts within two steps of the entities '
+  'that the query names. The score of a memory is the confidence of the best path to a relation or fact that it '
+  'states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
 
-grant execute on function search.find_in_graph(search.search_request)
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.find_in_graph to l9_agent, l9_admin, l9_platform_admin;

@@ -6,11 +6,8 @@ create function search.fuse(
   meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories,
   related search.ranked_memories default null)
 returns search.ranked_hits
-language plpgsql
-stable
-set search_path = pg_catalog, extensions
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
+  set enable_seqscan = off
 -- The plan does not depend on the request, and planning takes four times as long as running it.
 set plan_cache_mode = force_generic_plan
 as $$
@@ -262,12 +259,8 @@ begin
 end
 $$;
 
-comment on function search.fuse(
-  search.search_request, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories,
-  search.ranked_memories) is
-  'The k best of the retrieved memories. Scores of words are relative to the best hit, scores of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
+comment on function search.fuse is
+  'The k best of the retrieved memories. Scores of words are relative to the best hit, scores of meaning are cosine '
+  'similarities; each is lifted by context, then they are summed by weight, then boosted.';
 
-grant execute on function search.fuse(
-  search.search_request, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories, search.ranked_memories,
-  search.ranked_memories)
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.fuse to l9_agent, l9_admin, l9_platform_admin;

@@ -5,9 +5,7 @@ create function search.check_search(
   query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
   packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb, needs_filter boolean default true)
 returns void
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 begin
   if query is not null and identity.is_blank(query) then
@@ -45,15 +43,14 @@ end
 $$;
 
 comment on function search.check_search is
-  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. needs_filter: without a query there must be one.';
+  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. needs_filter: without a query there '
+  'must be one.';
 
 -- A hybrid search without a usable vector becomes a lexical one and says so in a notice; a semantic search raises an
 -- error, because nothing would be left of it.
 create function search.choose_mode(request search.search_request)
 returns search.search_request
-language plpgsql
-stable
-set search_path = pg_catalog, extensions
+language plpgsql stable set search_path = pg_catalog, extensions
 as $$
 begin
   request.mode := case
@@ -88,15 +85,12 @@ begin
 end
 $$;
 
-comment on function search.choose_mode(search.search_request) is
+comment on function search.choose_mode is
   'The mode that a search runs in. Raises L9VAL if mode semantic was requested and there is no vector.';
 
 create function search.query_languages(settings public.search_settings, language text)
 returns text[]
-language plpgsql
-stable
-parallel safe
-set search_path = ''
+language plpgsql stable parallel safe set search_path = ''
 as $$
 begin
   if language <> all (words.languages()) then
@@ -106,7 +100,7 @@ begin
 end
 $$;
 
-comment on function search.query_languages(public.search_settings, text) is
+comment on function search.query_languages is
   'The languages in which the words of a query are matched: the given one, or those of the tenant.';
 
 -- Fills the request in an order that matters: more_like_this() brings the vector that choose_mode() looks for, and
@@ -118,9 +112,7 @@ create function search.open_search(
   is_explained boolean default false, language text default null, min_relevance real default null,
   branch text default null, needs_filter boolean default true)
 returns search.search_request
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -165,11 +157,9 @@ end
 $$;
 
 comment on function search.open_search is
-  'Begins a search: checks its arguments and decides its mode. Conditions are added by the function that calls it. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  'Begins a search: checks its arguments and decides its mode. Conditions are added by the function that calls it. '
+  'Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function
-  search.query_languages(public.search_settings, text),
-  search.check_search,
-  search.choose_mode(search.search_request),
-  search.open_search
+  search.query_languages, search.check_search, search.choose_mode, search.open_search
 to l9_agent, l9_admin, l9_platform_admin;

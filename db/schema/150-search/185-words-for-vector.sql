@@ -3,10 +3,7 @@
 
 create function search.recent_speakers(project_id text)
 returns text[]
-language plpgsql
-stable
-set search_path = ''
-set enable_seqscan = off
+language plpgsql stable set search_path = '' set enable_seqscan = off
 -- The plan does not depend on the project, and planning takes longer than reading the rows.
 set plan_cache_mode = force_generic_plan
 as $$
@@ -28,16 +25,14 @@ begin
 end
 $$;
 
-comment on function search.recent_speakers(text) is
+comment on function search.recent_speakers is
   'Who speaks in the newest 100 memories of each scope of a project that the caller may read, in lower case.';
 
 -- Weighs the words of the query among the memories of the project; a weight below that of common_word_share marks a
 -- word as common, and common names are left out.
 create function search.words_for_vector(query text, project_id text)
 returns text
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -76,7 +71,11 @@ begin
 end
 $$;
 
-comment on function search.words_for_vector(text, text) is
-  'The text of which the gateway makes the vector of a query: the query without the names (words with a capital, and speakers of one word in any case of letters) that most memories of the project have (common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or if nothing else were left. Only memories that the caller may read are counted.';
+comment on function search.words_for_vector is
+  'The text of which the gateway makes the vector of a query: the query without the names (words with a capital, '
+  'and speakers of one word in any case of letters) that most memories of the project have (common_word_share of '
+  'the settings), such as those of the people who speak in it, because they would draw the vector to all memories '
+  'alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 '
+  'memories, or if nothing else were left. Only memories that the caller may read are counted.';
 
-grant execute on function search.recent_speakers(text), search.words_for_vector(text, text) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.recent_speakers, search.words_for_vector to l9_agent, l9_admin, l9_platform_admin;

@@ -3,9 +3,7 @@
 
 create function search.more_like_this(request search.search_request, packet_id uuid)
 returns search.search_request
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   found_words tsvector;
@@ -34,7 +32,8 @@ begin
 end
 $$;
 
-comment on function search.more_like_this(search.search_request, uuid) is
-  'A search for the 25 most frequent words of a memory, as they are stored, and for its vector. Raises L9OWN if the memory does not exist or is not visible.';
+comment on function search.more_like_this is
+  'A search for the 25 most frequent words of a memory, as they are stored, and for its vector. Raises L9OWN if the '
+  'memory does not exist or is not visible.';
 
-grant execute on function search.more_like_this(search.search_request, uuid) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.more_like_this to l9_agent, l9_admin, l9_platform_admin;

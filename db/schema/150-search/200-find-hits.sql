@@ -3,9 +3,7 @@
 
 create function search.find_hits(request search.search_request, related search.ranked_memories default null)
 returns search.ranked_hits
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   uses_contexts boolean := request.as_of is null and (request.settings).context_weight > 0
@@ -58,7 +56,8 @@ begin
 end
 $$;
 
-comment on function search.find_hits(search.search_request, search.ranked_memories) is
-  'Runs the retrievers of the mode of a narrowed search, and fuses their answers with memories that the graph relates to entities of the query.';
+comment on function search.find_hits is
+  'Runs the retrievers of the mode of a narrowed search, and fuses their answers with memories that the graph '
+  'relates to entities of the query.';
 
-grant execute on function search.find_hits(search.search_request, search.ranked_memories) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.find_hits to l9_agent, l9_admin, l9_platform_admin;

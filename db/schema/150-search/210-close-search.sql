@@ -49,9 +49,7 @@ comment on function search.place_hits is
 
 create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb)
 returns uuid
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 begin
   return audit.audit_read('SEARCH', jsonb_build_object(
@@ -67,7 +65,7 @@ begin
 end
 $$;
 
-comment on function search.audit_search(search.search_request, uuid[], text, jsonb) is
+comment on function search.audit_search is
   'Writes the audit row of a search that returns these memories, with more details, and returns its id.';
 
 create function search.words_notice(lexemes text[], mode text)
@@ -78,15 +76,13 @@ return case when lexemes = '{}' then
   || case when mode = 'hybrid' then ': searched by meaning only.' else '; name what you are looking for.' end end;
 
 comment on function search.words_notice is
-  'Tells that a query was searched without words, because it has none that tell memories apart; null if it has some, or if none '
-  'were asked for.';
+  'Tells that a query was searched without words, because it has none that tell memories apart; null if it has '
+  'some, or if none were asked for.';
 
 -- Trims before it writes, so that the audit row and the access log name the hits that the caller is really shown.
 create function search.close_search(request search.search_request, ranked search.ranked_hits)
 returns public.search_result
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   trimmed record := search.fit_hits(search.place_hits(ranked.hits, request.as_of), request.max_tokens);
@@ -115,8 +111,10 @@ begin
 end
 $$;
 
-comment on function search.close_search(search.search_request, search.ranked_hits) is
-  'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
+comment on function search.close_search is
+  'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the '
+  'access log.';
 
-grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function
+  search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
+to l9_agent, l9_admin, l9_platform_admin;

@@ -29,9 +29,7 @@ create function public.search_memory(
   include_archived boolean default false
 )
 returns public.search_result
-language plpgsql
-volatile
-set search_path = pg_catalog, extensions
+language plpgsql volatile set search_path = pg_catalog, extensions
 as $$
 #variable_conflict use_variable
 declare
@@ -112,15 +110,10 @@ begin
 end
 $$;
 
-comment on function public.search_memory(
-  text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
-  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text, boolean) is
+comment on function public.search_memory is
   'Finds memories that the caller may read, best first: by words, by meaning (query_vector, made by model; without '
   'it a hybrid search is a lexical one), by both or by relations (graph). Without a query: those similar to '
   'packet_id, or the newest that match the filters. k: 1 to 100. project_id, branch: also those without one. '
   'max_tokens: from 500. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
-grant execute on function public.search_memory(
-  text, integer, text, text[], text, text[], text[], text, timestamptz, timestamptz, text, text, real, extensions.vector, text,
-  uuid, timestamptz, boolean, integer, text, text, real, jsonb, text, boolean)
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;

@@ -17,13 +17,17 @@ create table public.find_settings (
 );
 
 comment on table public.find_settings is
-  'Weights of memory_find in a tenant. Only a tenant that changed a default has a row. set_find_settings() writes it.';
+  'Weights of memory_find in a tenant. Only a tenant that changed a default has a row. set_find_settings() writes '
+  'it.';
 comment on column public.find_settings.tenant_id is 'The tenant.';
 comment on column public.find_settings.match_weight is 'Weight of how well a memory matches the query, from 0 to 1.';
 comment on column public.find_settings.recency_weight is 'Weight of how new a memory is, from 0 to 1.';
-comment on column public.find_settings.proximity_weight is 'Weight of how near a memory''s project and branch are to those that were asked for, from 0 to 1.';
-comment on column public.find_settings.citation_weight is 'Weight of how many memories and facts rest on a memory, from 0 to 1.';
-comment on column public.find_settings.half_life_days is 'Maps kinds to the days after which recency is one half; default is used for all other kinds.';
+comment on column public.find_settings.proximity_weight is
+  'Weight of how near a memory''s project and branch are to those that were asked for, from 0 to 1.';
+comment on column public.find_settings.citation_weight is
+  'Weight of how many memories and facts rest on a memory, from 0 to 1.';
+comment on column public.find_settings.half_life_days is
+  'Maps kinds to the days after which recency is one half; default is used for all other kinds.';
 comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';
 
 alter table public.find_settings enable row level security;
@@ -36,9 +40,12 @@ create policy platform_override on public.find_settings for select to l9_platfor
   using ((select identity.allow_and_audit_operator_read('find_settings')));
 create policy definer_functions on public.find_settings to l9_owner using (true);
 
-comment on policy tenant_isolation on public.find_settings is 'A call uses the settings of its caller''s tenant, also for an operator.';
-comment on policy scope_access on public.find_settings is 'Every caller in the tenant may read how its hits are ranked.';
-comment on policy platform_override on public.find_settings is 'Operators read the settings of their own tenant, and each read is audited.';
+comment on policy tenant_isolation on public.find_settings is
+  'A call uses the settings of its caller''s tenant, also for an operator.';
+comment on policy scope_access on public.find_settings is
+  'Every caller in the tenant may read how its hits are ranked.';
+comment on policy platform_override on public.find_settings is
+  'Operators read the settings of their own tenant, and each read is audited.';
 comment on policy definer_functions on public.find_settings is 'set_find_settings() writes the settings.';
 
 grant select on public.find_settings to l9_agent, l9_admin, l9_platform_admin;
@@ -50,10 +57,7 @@ create trigger _500_audit after insert or update on public.find_settings
 
 create function find.default_settings()
 returns public.find_settings
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   settings public.find_settings;
@@ -67,13 +71,11 @@ begin
 end
 $$;
 
-comment on function find.default_settings() is 'The defaults of all tenants. They stand only here.';
+comment on function find.default_settings is 'The defaults of all tenants. They stand only here.';
 
 create function find.current_settings()
 returns public.find_settings
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   settings public.find_settings;
@@ -86,7 +88,7 @@ begin
 end
 $$;
 
-comment on function find.current_settings() is
+comment on function find.current_settings is
   'The settings of the caller''s tenant. If the tenant has none, the defaults, with null as tenant_id.';
 
-grant execute on function find.default_settings(), find.current_settings() to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.default_settings, find.current_settings to l9_agent, l9_admin, l9_platform_admin;

@@ -2,10 +2,7 @@
 
 create function find.check_settings(settings public.find_settings)
 returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   name text;
@@ -26,7 +23,7 @@ begin
 end
 $$;
 
-comment on function find.check_settings(public.find_settings) is 'Raises L9VAL, naming the field, if a setting is out of range.';
+comment on function find.check_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
 -- Inserts the defaults first and locks the row, so that two administrators who change different weights at once both
 -- succeed.
@@ -39,10 +36,7 @@ create function public.set_find_settings(
   tenant_id uuid default null
 )
 returns public.find_settings
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -71,7 +65,10 @@ begin
 end
 $$;
 
-comment on function public.set_find_settings(real, real, real, real, jsonb, uuid) is
-  'Changes the given weights and half-lives of memory_find in a tenant, from the next call on. The weights count relative to their sum. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
+comment on function public.set_find_settings is
+  'Changes the given weights and half-lives of memory_find in a tenant, from the next call on. The weights count '
+  'relative to their sum. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose '
+  'token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the '
+  'only way to change settings.';
 
-grant execute on function public.set_find_settings(real, real, real, real, jsonb, uuid) to l9_admin, l9_platform_admin;
+grant execute on function public.set_find_settings to l9_admin, l9_platform_admin;

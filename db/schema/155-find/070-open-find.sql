@@ -3,9 +3,7 @@
 
 create function find.narrowed_to(request search.search_request, filter find.find_filter)
 returns search.search_request
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   fields constant packets.where_condition := packets.compile_where((filter)."where");
@@ -35,7 +33,7 @@ begin
 end
 $$;
 
-comment on function find.narrowed_to(search.search_request, find.find_filter) is 'Adds the conditions of a filter to a search.';
+comment on function find.narrowed_to is 'Adds the conditions of a filter to a search.';
 
 -- The ranking comes later and looks at more than k hits, so the search is told to return more of them, without texts
 -- and without boosts of its own.
@@ -43,9 +41,7 @@ create function find.open_find(
   query text, k integer, route text, filter find.find_filter, query_vector extensions.vector, model text, max_tokens integer,
   is_explained boolean)
 returns search.search_request
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -81,10 +77,8 @@ begin
 end
 $$;
 
-comment on function find.open_find(text, integer, text, find.find_filter, extensions.vector, text, integer, boolean) is
-  'Begins a search on a route: checks its arguments, and says which candidates are wanted. Errors: L9VAL, L9LIM, L9AUT.';
+comment on function find.open_find is
+  'Begins a search on a route: checks its arguments, and says which candidates are wanted. Errors: L9VAL, L9LIM, '
+  'L9AUT.';
 
-grant execute on function
-  find.narrowed_to(search.search_request, find.find_filter),
-  find.open_find(text, integer, text, find.find_filter, extensions.vector, text, integer, boolean)
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.narrowed_to, find.open_find to l9_agent, l9_admin, l9_platform_admin;

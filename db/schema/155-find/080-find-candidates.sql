@@ -2,9 +2,7 @@
 
 create function find.best_by_words(request search.search_request)
 returns find.candidates
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   -- Several times as many as are scored one by one, because the count can be old.
@@ -37,16 +35,14 @@ begin
 end
 $$;
 
-comment on function find.best_by_words(search.search_request) is
+comment on function find.best_by_words is
   'The memories that match best by their words alone, with BM25 scores relative to the best.';
 
 -- Route graph fuses only what the graph found; the other routes run find_hits(), to which deep gives the memories of
 -- the graph as one more retriever.
 create function find.best_of_all(request search.search_request, route text)
 returns find.candidates
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   matches search.graph_matches;
@@ -84,19 +80,17 @@ begin
 end
 $$;
 
-comment on function find.best_of_all(search.search_request, text) is
-  'The memories that match best by words and meaning (route hybrid), by relations (graph) or by all of these (deep); of route newest, the newest.';
+comment on function find.best_of_all is
+  'The memories that match best by words and meaning (route hybrid), by relations (graph) or by all of these '
+  '(deep); of route newest, the newest.';
 
 create function find.find_candidates(request search.search_request, route text)
 returns find.candidates
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 return case route when 'fast' then find.best_by_words(request) else find.best_of_all(request, route) end;
 
-comment on function find.find_candidates(search.search_request, text) is 'Runs the retrievers of a route.';
+comment on function find.find_candidates is 'Runs the retrievers of a route.';
 
 grant execute on function
-  find.best_by_words(search.search_request), find.best_of_all(search.search_request, text),
-  find.find_candidates(search.search_request, text)
+  find.best_by_words, find.best_of_all, find.find_candidates
 to l9_agent, l9_admin, l9_platform_admin;

@@ -3,9 +3,7 @@
 
 create function find.lean_fields(fields jsonb)
 returns jsonb
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return (
   select coalesce(pg_catalog.jsonb_object_agg(f.key, case
     when pg_catalog.octet_length(f.value::text) <= 1000 then f.value
@@ -13,22 +11,20 @@ return (
   from pg_catalog.jsonb_each(fields) as f
   where pg_catalog.octet_length(f.value::text) <= 1000 or pg_catalog.jsonb_typeof(f.value) = 'string');
 
-comment on function find.lean_fields(jsonb) is
+comment on function find.lean_fields is
   'Fields of a memory in a form that fits among hits: long texts are cut, long lists and objects left out.';
 
 create type find.ranked as (hits public.found_memory[], left_out integer);
 
-comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because they are not relevant.';
+comment on type find.ranked is
+  'Hits, best first, and how many of the candidates were left out because they are not relevant.';
 
 -- One statement: measure each candidate, let quoted phrases decide, score, take the k best, and only for these make
 -- snippets and fields.
 create function find.rank_hits(found find.candidates, route text, k integer)
 returns find.ranked
-language plpgsql
-stable
-set search_path = pg_catalog, extensions
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
+  set enable_seqscan = off
 -- The plan does not depend on the request, and planning takes longer than running it.
 set plan_cache_mode = force_generic_plan
 as $$
@@ -122,8 +118,8 @@ begin
 end
 $$;
 
-comment on function find.rank_hits(find.candidates, text, integer) is
-  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other '
-  'than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
+comment on function find.rank_hits is
+  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the '
+  'agents other than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
 
-grant execute on function find.lean_fields(jsonb), find.rank_hits(find.candidates, text, integer) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.lean_fields, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;

@@ -2,11 +2,7 @@
 
 create function find.known_words(request search.search_request)
 returns text[]
-language plpgsql
-stable
-set search_path = ''
-set max_parallel_workers_per_gather = 0
-set enable_seqscan = off
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 as $$
 declare
   max_memories constant integer := 1000;
@@ -43,10 +39,9 @@ begin
 end
 $$;
 
-comment on function find.known_words(search.search_request) is
-  'Words of the titles and tags of the newest 1,000 memories that the caller may read, of the beginnings of the newest 300, and '
-  'of '
-  'the entities that it may read, without repeats.';
+comment on function find.known_words is
+  'Words of the titles and tags of the newest 1,000 memories that the caller may read, of the beginnings of the '
+  'newest 300, and of the entities that it may read, without repeats.';
 
 create function find.are_neighbours(one text, other text)
 returns boolean
@@ -57,12 +52,13 @@ return pg_catalog.strpos((array[
   'ol', 'wa', 'etdf', 'awedxz', 'ryfg', 'yihj', 'cfgb', 'qeas', 'zsdc', 'tughz', 'asxty'])
   [pg_catalog.ascii(one) - 96], other) > 0;
 
-comment on function find.are_neighbours is 'True if two lower-case letters of English are beside each other on a keyboard.';
+comment on function find.are_neighbours is
+  'True if two lower-case letters of English are beside each other on a keyboard.';
 
+-- Skips what both words begin and end with, and looks at the few letters that are left.
 create function find.is_one_slip(written text, meant text)
 returns boolean
-language plpgsql immutable parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   longer constant integer := length(meant) - length(written);
@@ -93,12 +89,12 @@ end
 $$;
 
 comment on function find.is_one_slip is
-  'True if a word is another one with two letters swapped, a letter missing or too many, or the letter of a neighbouring key.';
+  'True if a word is another one with two letters swapped, a letter missing or too many, or the letter of a '
+  'neighbouring key.';
 
 create function find.correction_of(word text, known text[])
 returns text
-language sql stable parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 begin atomic
   select c.candidate
   from (
@@ -116,15 +112,13 @@ begin atomic
 end;
 
 comment on function find.correction_of is
-  'The known word that was probably meant: one that is_one_slip() away or, of a word of at least eight letters, the most '
-  'similar one (pg_trgm, at least 0.4). Null if there is none.';
+  'The known word that was probably meant: one that is_one_slip() away or, of a word of at least eight letters, the '
+  'most similar one (pg_trgm, at least 0.4). Null if there is none.';
 
 -- Only words that no memory of the search has are replaced, so that a rare word is never corrected to a frequent one.
 create function find.corrected(request search.search_request)
 returns text
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   max_words constant integer := 8;
@@ -158,14 +152,13 @@ begin
 end
 $$;
 
-comment on function find.corrected(search.search_request) is
-  'The query with each word that no memory of the search has replaced by its correction_of(). Null if there is none.';
+comment on function find.corrected is
+  'The query with each word that no memory of the search has replaced by its correction_of(). Null if there is '
+  'none.';
 
 create function find.matches_elsewhere(request search.search_request, max_matches integer)
 returns uuid[]
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   lexemes text[];
@@ -189,16 +182,13 @@ begin
 end
 $$;
 
-comment on function find.matches_elsewhere(search.search_request, integer) is
+comment on function find.matches_elsewhere is
   'At most so many memories that match a search by their words or, without a query, its filters.';
 
 -- A memory that fails two of the conditions is left out, because leaving out one of them would not find it.
 create function find.count_elsewhere(ids uuid[], filter find.find_filter)
 returns public.find_suggestion[]
-language plpgsql
-stable
-set search_path = ''
-set enable_seqscan = off
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   max_suggestions constant integer := 3;
@@ -227,15 +217,14 @@ begin
 end
 $$;
 
-comment on function find.count_elsewhere(uuid[], find.find_filter) is
-  'How many of these memories are found if one condition is left out: the kinds, the branch, or that archived ones are left out. At most three other kinds and three other branches.';
+comment on function find.count_elsewhere is
+  'How many of these memories are found if one condition is left out: the kinds, the branch, or that archived ones '
+  'are left out. At most three other kinds and three other branches.';
 
 -- One search with all conditions left out is enough as long as it finds fewer memories than its limit.
 create function find.found_elsewhere(request search.search_request, filter find.find_filter)
 returns uuid[]
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -275,14 +264,13 @@ begin
 end
 $$;
 
-comment on function find.found_elsewhere(search.search_request, find.find_filter) is
-  'The memories that a search finds if conditions are left out: by one search if they are fewer than 100, otherwise by one search for each condition.';
+comment on function find.found_elsewhere is
+  'The memories that a search finds if conditions are left out: by one search if they are fewer than 100, otherwise '
+  'by one search for each condition.';
 
 create function find.suggest(request search.search_request, filter find.find_filter)
 returns public.find_suggestion[]
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -308,12 +296,11 @@ begin
 end
 $$;
 
-comment on function find.suggest(search.search_request, find.find_filter) is
-  'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
+comment on function find.suggest is
+  'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, '
+  'in which the query finds something, with how many memories each finds (at most 100).';
 
 grant execute on function
-  find.known_words(search.search_request), find.are_neighbours, find.is_one_slip, find.correction_of,
-  find.corrected(search.search_request), find.matches_elsewhere(search.search_request, integer),
-  find.count_elsewhere(uuid[], find.find_filter), find.found_elsewhere(search.search_request, find.find_filter),
-  find.suggest(search.search_request, find.find_filter)
+  find.known_words, find.are_neighbours, find.is_one_slip, find.correction_of, find.corrected, find.matches_elsewhere,
+  find.count_elsewhere, find.found_elsewhere, find.suggest
 to l9_agent, l9_admin, l9_platform_admin;

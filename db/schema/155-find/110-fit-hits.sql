@@ -1,10 +1,7 @@
 -- Trims the hits of memory_find to the tokens that its caller has room for. close_find() calls it.
 
 create function find.fit_hits(hits public.found_memory[], max_tokens integer, out fitted public.found_memory[], out cut jsonb)
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   -- Tokens of a hit besides its snippet and fields: ids, scores and the names of the properties.
@@ -43,7 +40,8 @@ begin
 end
 $$;
 
-comment on function find.fit_hits(public.found_memory[], integer) is
-  'Trims hits to about max_tokens: first the fields of the last hits are left out, then hits. cut: how many of each; null without a limit.';
+comment on function find.fit_hits is
+  'Trims hits to about max_tokens: first the fields of the last hits are left out, then hits. cut: how many of '
+  'each; null without a limit.';
 
-grant execute on function find.fit_hits(public.found_memory[], integer) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.fit_hits to l9_agent, l9_admin, l9_platform_admin;

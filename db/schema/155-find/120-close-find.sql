@@ -2,9 +2,7 @@
 create function find.close_find(
   found find.candidates, ranked find.ranked, suggestions public.find_suggestion[], k integer, mode text, routes text[])
 returns public.find_result
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   request constant search.search_request := found.request;
@@ -31,8 +29,8 @@ begin
 end
 $$;
 
-comment on function find.close_find(find.candidates, find.ranked, public.find_suggestion[], integer, text, text[]) is
-  'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, and writes the audit row and the '
-  'access log.';
+comment on function find.close_find is
+  'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, and writes the audit row '
+  'and the access log.';
 
 grant execute on function find.close_find to l9_agent, l9_admin, l9_platform_admin;

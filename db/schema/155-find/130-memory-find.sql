@@ -20,9 +20,7 @@ create function public.memory_find(
   include_archived boolean default false
 )
 returns public.find_result
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -65,13 +63,10 @@ begin
 end
 $$;
 
-comment on function public.memory_find(
-  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean) is
+comment on function public.memory_find is
   'Finds memories that the caller may read, ordered by find.score(): match, recency, nearness of project, '
   'citations. Without a query: the newest that match. project_id, branch: also those without one. mode: auto, fast '
   'or deep. k: 1 to 100. query_vector: made by model; vector_follows: if one is needed, nothing is searched. '
   'Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
 
-grant execute on function public.memory_find(
-  text, text[], text, text, text[], integer, text, jsonb, timestamptz, timestamptz, integer, boolean, extensions.vector, text, boolean, boolean)
-  to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.memory_find to l9_agent, l9_admin, l9_platform_admin;

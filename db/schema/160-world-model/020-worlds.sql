@@ -7,7 +7,8 @@ create table world_model.worlds (
 );
 
 comment on table world_model.worlds is
-  'The current version number of each world. It is a table of its own so that no version number is used twice, even after updates were erased.';
+  'The current version number of each world. It is a table of its own so that no version number is used twice, even '
+  'after updates were erased.';
 comment on column world_model.worlds.state_version is
   'The current version of the world. A transaction that changes the world locks this row.';
 
@@ -21,9 +22,7 @@ comment on policy definer_functions on world_model.worlds is
 
 create function world_model.lock_world(audience_id uuid)
 returns integer
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -35,14 +34,13 @@ begin
 end
 $$;
 
-comment on function world_model.lock_world(uuid) is
-  'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable by callers.';
+comment on function world_model.lock_world is
+  'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable '
+  'by callers.';
 
 create function world_model.take_next_version(audience_id uuid, expected_version integer)
 returns integer
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -57,5 +55,6 @@ begin
 end
 $$;
 
-comment on function world_model.take_next_version(uuid, integer) is
-  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
+comment on function world_model.take_next_version is
+  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if '
+  'the current version is not expected_version. Not executable by callers.';

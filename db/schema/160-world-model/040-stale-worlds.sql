@@ -7,7 +7,8 @@ create table world_model.stale_worlds (
 );
 
 comment on table world_model.stale_worlds is
-  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement trigger deletes and recomputes them.';
+  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement '
+  'trigger deletes and recomputes them.';
 comment on column world_model.stale_worlds.state_version is
   'The version of an update that left the world; null when updates were added or their expiry changed.';
 

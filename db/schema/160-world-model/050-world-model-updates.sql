@@ -49,8 +49,8 @@ create index world_model_updates_restores_idx on public.world_model_updates (aud
   where restored_versions is not null;
 
 comment on table public.world_model_updates is
-  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, an '
-  'administrator''s before an agent''s, and nothing else.';
+  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version '
+  'order, an administrator''s before an agent''s, and nothing else.';
 comment on column public.world_model_updates.update_id is 'UUID version 7.';
 comment on column public.world_model_updates.source_packet is
   'The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.';
@@ -61,7 +61,8 @@ comment on column public.world_model_updates.insight_type is
 comment on column public.world_model_updates.fact_id is
   'The fact whose value the update brings into the world; null for an insight.';
 comment on column public.world_model_updates.entities is
-  'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
+  'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a '
+  'key), confidence, delete (true removes the entity).';
 comment on column public.world_model_updates.content is 'The insight in words.';
 comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
 comment on column public.world_model_updates.agent is
@@ -69,8 +70,8 @@ comment on column public.world_model_updates.agent is
 comment on column public.world_model_updates.is_from_admin is
   'True if that agent was an administrator when it made the statement.';
 comment on column public.world_model_updates.outranked is
-  'What did not change the world because an administrator had set it: objects of entity_id and keys, with names of attributes, '
-  'entity_type or delete.';
+  'What did not change the world because an administrator had set it: objects of entity_id and keys, with names of '
+  'attributes, entity_type or delete.';
 comment on column public.world_model_updates.restored_version is
   'For a restore: the version that the world went back to. Null for other updates.';
 comment on column public.world_model_updates.restored_versions is
@@ -90,9 +91,7 @@ call secrets.guard_table('public.world_model_updates', array['correlation_id', '
 
 create function world_model.tg_world_model_updates__recompute()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
@@ -104,7 +103,7 @@ begin
 end
 $$;
 
-comment on function world_model.tg_world_model_updates__recompute() is
+comment on function world_model.tg_world_model_updates__recompute is
   'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
 
 -- A statement that deletes memories fires this once, after foreign keys have deleted the updates of all of them.

@@ -5,10 +5,7 @@
 
 create function world_model.world_lineage(audience_id uuid, version integer)
 returns int4multirange
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 begin atomic
   select coalesce(
     (select u.restored_versions + int4multirange(int4range(u.state_version_after, world_lineage.version, '(]'))
@@ -20,15 +17,17 @@ begin atomic
     int4multirange(int4range(0, world_lineage.version, '(]')));
 end;
 
-comment on function world_model.world_lineage(uuid, integer) is
-  'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those of the restored state and all since.';
+comment on function world_model.world_lineage is
+  'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those '
+  'of the restored state and all since.';
 
 create function world_model.setter(by public.world_model_updates) returns jsonb
 language sql immutable parallel safe
 return jsonb_build_object(
   'creator', (by).agent, 'source', (by).source, 'packet_id', (by).source_packet, 'is_from_admin', (by).is_from_admin);
 
-comment on function world_model.setter is 'Who set an attribute by this update, as world_model_entities.set_by has it.';
+comment on function world_model.setter is
+  'Who set an attribute by this update, as world_model_entities.set_by has it.';
 
 create function world_model.packets_of_setters(set_by jsonb) returns setof uuid
 language sql immutable parallel safe set search_path = ''
@@ -104,19 +103,17 @@ begin atomic
 end;
 
 comment on function world_model.fold_world is
-  'The entities that the updates of these versions make up: for each attribute the last value that an administrator set or, if '
-  'none did, an agent, since the entity was last deleted. Expired updates are left out.';
+  'The entities that the updates of these versions make up: for each attribute the last value that an administrator '
+  'set or, if none did, an agent, since the entity was last deleted. Expired updates are left out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
 comment on type world_model.world_size is
-  'The number of entities in a state of a world, and the number of attribute values that name another of these entities.';
+  'The number of entities in a state of a world, and the number of attribute values that name another of these '
+  'entities.';
 
 create function world_model.measure_world(audience_id uuid, versions int4multirange)
 returns world_model.world_size
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 begin atomic
   with folded as materialized (
     select f.entity_key, f.attributes from world_model.fold_world(measure_world.audience_id, versions) f
@@ -129,8 +126,9 @@ begin atomic
   )::world_model.world_size;
 end;
 
-comment on function world_model.measure_world(uuid, int4multirange) is
-  'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, that name another of these entities.';
+comment on function world_model.measure_world is
+  'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, '
+  'that name another of these entities.';
 
 grant execute on function
   world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world

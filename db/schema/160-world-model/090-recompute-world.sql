@@ -3,9 +3,7 @@
 
 create function world_model.recompute_world(audience_id uuid, counts_as_change boolean)
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -62,14 +60,13 @@ begin
 end
 $$;
 
-comment on function world_model.recompute_world(uuid, boolean) is
-  'Recomputes the entities of a world from its updates. With counts_as_change this is a new version of the world. Not executable by callers.';
+comment on function world_model.recompute_world is
+  'Recomputes the entities of a world from its updates. With counts_as_change this is a new version of the world. '
+  'Not executable by callers.';
 
 create function world_model.recompute_world_without(audience_id uuid, lost_versions integer[])
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 begin
   perform world_model.recompute_world(recompute_world_without.audience_id, lost_versions <> '{}');
@@ -82,5 +79,6 @@ begin
 end
 $$;
 
-comment on function world_model.recompute_world_without(uuid, integer[]) is
-  'Recomputes a world and the counts of its snapshots after it lost the updates of these versions. Not executable by callers.';
+comment on function world_model.recompute_world_without is
+  'Recomputes a world and the counts of its snapshots after it lost the updates of these versions. Not executable '
+  'by callers.';

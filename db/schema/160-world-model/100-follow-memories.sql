@@ -2,9 +2,7 @@
 
 create function world_model.tg_packet_store__worlds_follow()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 declare
   target uuid := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
@@ -45,16 +43,15 @@ begin
 end
 $$;
 
-comment on function world_model.tg_packet_store__worlds_follow() is
-  'Moves updates with their memory: they become the newest updates of the other world. Definer: callers can''t write these tables.';
+comment on function world_model.tg_packet_store__worlds_follow is
+  'Moves updates with their memory: they become the newest updates of the other world. Definer: callers can''t '
+  'write these tables.';
 
 call derived.follow_packets('_620_worlds_follow', 'world_model.tg_packet_store__worlds_follow');
 
 create function world_model.tg_packet_store__recompute_worlds()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 declare
   stale record;
@@ -70,8 +67,9 @@ begin
 end
 $$;
 
-comment on function world_model.tg_packet_store__recompute_worlds() is
-  'Recomputes, at the end of a statement that moved memories, the worlds that lost or gained updates. Definer: callers can''t write these tables.';
+comment on function world_model.tg_packet_store__recompute_worlds is
+  'Recomputes, at the end of a statement that moved memories, the worlds that lost or gained updates. Definer: '
+  'callers can''t write these tables.';
 
 create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
   for each statement execute function world_model.tg_packet_store__recompute_worlds();

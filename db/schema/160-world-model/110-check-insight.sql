@@ -3,10 +3,7 @@
 
 create function world_model.check_keys(value jsonb, allowed text[], field text)
 returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   unknown_key text := (select min(k.key) from jsonb_object_keys(value) as k (key) where k.key <> all (allowed));
@@ -18,16 +15,13 @@ begin
 end
 $$;
 
-comment on function world_model.check_keys(jsonb, text[], text) is
+comment on function world_model.check_keys is
   'Raises L9VAL, naming the field and the allowed keys, if an object has another key.';
 
 -- Types are checked before values, because a cast of a wrong type would raise an error that names no field.
 create function world_model.check_insight_entity(entity jsonb)
 returns jsonb
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   if jsonb_typeof(entity) <> 'object' or jsonb_typeof(entity -> 'entity_id') is distinct from 'string' then
@@ -59,16 +53,14 @@ begin
 end
 $$;
 
-comment on function world_model.check_insight_entity(jsonb) is
-  'Checks what an insight says about one entity, and returns it without empty keys. Raises L9VAL or L9LIM, naming the field.';
+comment on function world_model.check_insight_entity is
+  'Checks what an insight says about one entity, and returns it without empty keys. Raises L9VAL or L9LIM, naming '
+  'the field.';
 
 -- Size and depth come first, so that nothing walks through a value that is refused for them anyway.
 create function world_model.check_insight(insight jsonb)
 returns jsonb
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   entities jsonb;
@@ -114,9 +106,10 @@ begin
 end
 $$;
 
-comment on function world_model.check_insight(jsonb) is
-  'Checks an insight and its entities (at most 200 of them, 256 KiB in all) and returns it. Raises L9VAL or L9LIM, naming the field.';
+comment on function world_model.check_insight is
+  'Checks an insight and its entities (at most 200 of them, 256 KiB in all) and returns it. Raises L9VAL or L9LIM, '
+  'naming the field.';
 
 grant execute on function
-  world_model.check_keys(jsonb, text[], text), world_model.check_insight_entity(jsonb), world_model.check_insight(jsonb)
+  world_model.check_keys, world_model.check_insight_entity, world_model.check_insight
 to l9_agent, l9_admin;

@@ -111,10 +111,7 @@ comment on function world_model.merge_update is
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -138,8 +135,9 @@ begin
 end
 $$;
 
-comment on function world_model.write_world_update(uuid, jsonb, integer) is
-  'Does the work of apply_world_update() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
+comment on function world_model.write_world_update is
+  'Does the work of apply_world_update() for an existing memory. The caller must see the memory and may write in '
+  'its scope and project. Definer: callers can''t write these tables.';
 
 create function public.apply_world_update(
   insight jsonb,
@@ -149,9 +147,7 @@ create function public.apply_world_update(
   project_id text default null
 )
 returns public.world_model_updates
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 begin
   perform identity.require_identity();
@@ -163,11 +159,11 @@ begin
 end
 $$;
 
-comment on function public.apply_world_update(jsonb, integer, uuid, text, text) is
+comment on function public.apply_world_update is
   'Changes the world of source_packet by an insight; without it the content is saved as a memory of kind insight in '
   'this scope and project. insight: insight_type, content, confidence and at most 200 entities, each with '
   'entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: if it is '
   'another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
-grant execute on function world_model.write_world_update(uuid, jsonb, integer) to l9_agent, l9_admin;
-grant execute on function public.apply_world_update(jsonb, integer, uuid, text, text) to l9_agent, l9_admin;
+grant execute on function world_model.write_world_update to l9_agent, l9_admin;
+grant execute on function public.apply_world_update to l9_agent, l9_admin;

@@ -8,10 +8,7 @@ comment on type world_model.world_version is 'A version of a world, current or f
 -- a row that the caller can read.
 create function world_model.resolve_world(scope text, project_id text, audience_id uuid default null)
 returns world_model.world_version
-language plpgsql
-stable
-security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -53,16 +50,16 @@ begin
 end
 $$;
 
-comment on function world_model.resolve_world(text, text, uuid) is
-  'Resolves a scope and project (null: the default of the caller) to the caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
+comment on function world_model.resolve_world is
+  'Resolves a scope and project (null: the default of the caller) to the caller''s own world, that of its org and '
+  'user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, '
+  'L9VAL or L9OWN. Definer: reads the versions of worlds.';
 
 -- A snapshot is read under the policies of the caller, which is why this function runs with the caller's rights and
 -- leaves only the version counter to resolve_world().
 create function world_model.resolve_version(point text, field text, scope text, project_id text, audience_id uuid default null)
 returns world_model.world_version
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -91,8 +88,7 @@ begin
 end
 $$;
 
-comment on function world_model.resolve_version(text, text, text, text, uuid) is
+comment on function world_model.resolve_version is
   'Resolves the id of a snapshot, a version of a world, or null for its current version.';
 
-grant execute on function world_model.resolve_world(text, text, uuid), world_model.resolve_version(text, text, text, text, uuid)
-  to l9_agent, l9_admin;
+grant execute on function world_model.resolve_world, world_model.resolve_version to l9_agent, l9_admin;

@@ -17,14 +17,16 @@ comment on column public.world_difference.entity_id is
   'The name of the entity as spelled in the later version, or in the earlier version if it was removed.';
 comment on column public.world_difference.entity_type is 'The type of the entity in the later version.';
 comment on column public.world_difference.former_type is 'The type of the entity in the earlier version.';
-comment on column public.world_difference.confidence is 'The confidence of the entity in the later version, from 0 to 1.';
-comment on column public.world_difference.former_confidence is 'The confidence of the entity in the earlier version, from 0 to 1.';
+comment on column public.world_difference.confidence is
+  'The confidence of the entity in the later version, from 0 to 1.';
+comment on column public.world_difference.former_confidence is
+  'The confidence of the entity in the earlier version, from 0 to 1.';
 comment on column public.world_difference.change is 'The kind of change: added, removed or changed.';
 comment on column public.world_difference.attributes is
   'The attributes that differ, with their values in the later version; null for one that was removed.';
 comment on column public.world_difference.set_by is
-  'Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity that was '
-  'removed.';
+  'Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity '
+  'that was removed.';
 comment on column public.world_difference.former_set_by is
   'Who set each of the attributes that differ in the earlier version; null for an entity that was added.';
 comment on column public.world_difference.former_attributes is
@@ -32,16 +34,13 @@ comment on column public.world_difference.former_attributes is
 
 create function world_model.changed_keys(attributes jsonb, other_attributes jsonb)
 returns jsonb
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return coalesce((
   select pg_catalog.jsonb_object_agg(a.key, attributes -> a.key)
   from pg_catalog.jsonb_object_keys(attributes || other_attributes) as a (key)
   where attributes -> a.key is distinct from other_attributes -> a.key), '{}');
 
-comment on function world_model.changed_keys(jsonb, jsonb) is
+comment on function world_model.changed_keys is
   'The keys that differ between two objects, with their values in the first; null for a key that the first lacks.';
 
 create function world_model.setters_of(set_by jsonb, attributes jsonb)
@@ -62,10 +61,7 @@ create function public.diff_world(
   audience_id uuid default null
 )
 returns setof public.world_difference
-language plpgsql
-volatile
-set search_path = ''
-rows 100
+language plpgsql volatile set search_path = '' rows 100
 as $$
 #variable_conflict use_column
 declare
@@ -114,8 +110,11 @@ begin
 end
 $$;
 
-comment on function public.diff_world(text, text, text, text, uuid) is
-  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+comment on function public.diff_world is
+  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current '
+  'version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates '
+  'that are left, so that neither shows anything that was erased. Writes a READ audit row, hence volatile. Errors: '
+  'L9VAL, L9SCP, L9OWN, L9AUT.';
 
-grant execute on function world_model.changed_keys(jsonb, jsonb), world_model.setters_of(jsonb, jsonb) to l9_agent, l9_admin;
-grant execute on function public.diff_world(text, text, text, text, uuid) to l9_agent, l9_admin;
+grant execute on function world_model.changed_keys, world_model.setters_of to l9_agent, l9_admin;
+grant execute on function public.diff_world to l9_agent, l9_admin;

@@ -3,10 +3,7 @@
 
 create function world_model.write_world_restore(source_packet uuid, snapshot text, expected_version integer)
 returns public.world_model_updates
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -51,8 +48,9 @@ begin
 end
 $$;
 
-comment on function world_model.write_world_restore(uuid, text, integer) is
-  'Does the work of restore_world() for an existing memory. The caller must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
+comment on function world_model.write_world_restore is
+  'Does the work of restore_world() for an existing memory. The caller must see the memory and may write in its '
+  'scope and project. Definer: callers can''t write these tables.';
 
 -- Refuses before anything is saved if the snapshot is of a world that a memory of the caller would not belong to: the
 -- update takes its world from its memory.
@@ -64,9 +62,7 @@ create function public.restore_world(
   project_id text default null
 )
 returns public.world_model_updates
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   target world_model.world_version;
@@ -90,11 +86,11 @@ begin
 end
 $$;
 
-comment on function public.restore_world(text, integer, uuid, text, text) is
+comment on function public.restore_world is
   'Takes a world back to a snapshot (by id) or to a former version, by an update of insight_type restore, which '
   'makes a new version. For an agent it takes back what agents have set; what administrators say stays. Without '
   'source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. '
   'Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
-grant execute on function world_model.write_world_restore(uuid, text, integer) to l9_agent, l9_admin;
-grant execute on function public.restore_world(text, integer, uuid, text, text) to l9_agent, l9_admin;
+grant execute on function world_model.write_world_restore to l9_agent, l9_admin;
+grant execute on function public.restore_world to l9_agent, l9_admin;

@@ -9,9 +9,7 @@ create trigger _300_take_from_source before insert on public.world_model_updates
 
 create function world_model.tg_world_model_updates__take_from_evidence()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator, e.source,
@@ -26,28 +24,26 @@ begin
 end
 $$;
 
-comment on function world_model.tg_world_model_updates__take_from_evidence() is
-  'Gives an update by a fact the owner, scope, expiry and references of the evidence. Definer: callers can''t read all evidence.';
+comment on function world_model.tg_world_model_updates__take_from_evidence is
+  'Gives an update by a fact the owner, scope, expiry and references of the evidence. Definer: callers can''t read '
+  'all evidence.';
 
 create trigger _300_take_from_evidence before insert on public.world_model_updates
   for each row when (new.fact_id is not null) execute function world_model.tg_world_model_updates__take_from_evidence();
 
 create function world_model.names_type(fact public.knowledge_facts)
 returns boolean
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return (fact).predicate = 'is a' and not (fact).is_single_valued and pg_catalog.jsonb_typeof((fact).object) = 'string';
 
-comment on function world_model.names_type(public.knowledge_facts) is 'True for a fact that says what its subject is, as in "billing is a service".';
+comment on function world_model.names_type is
+  'True for a fact that says what its subject is, as in "billing is a service".';
 
 -- Compares the value that holds now with the last one that facts brought into the world, and adds an update only if
 -- they differ. Several facts of one statement thus lead to one update.
 create function world_model.take_fact(fact public.knowledge_facts)
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -104,16 +100,15 @@ begin
 end
 $$;
 
-comment on function world_model.take_fact(public.knowledge_facts) is
-  'Brings the current value of the subject and predicate of a fact into its world, if one of its values was meant for the world and the world does not have it yet. Not executable by callers.';
+comment on function world_model.take_fact is
+  'Brings the current value of the subject and predicate of a fact into its world, if one of its values was meant '
+  'for the world and the world does not have it yet. Not executable by callers.';
 
 -- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
 -- current value, in the order in which worlds are locked.
 create function world_model.follow_facts(fact_ids uuid[])
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -143,14 +138,13 @@ begin
 end
 $$;
 
-comment on function world_model.follow_facts(uuid[]) is
-  'Takes values out of worlds whose facts were retracted, moved or lost the memory that they came from, and brings in the current ones. Not executable by callers.';
+comment on function world_model.follow_facts is
+  'Takes values out of worlds whose facts were retracted, moved or lost the memory that they came from, and brings '
+  'in the current ones. Not executable by callers.';
 
 create function world_model.tg_knowledge_facts__worlds_follow()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   if tg_op = 'DELETE' then
@@ -167,8 +161,9 @@ begin
 end
 $$;
 
-comment on function world_model.tg_knowledge_facts__worlds_follow() is
-  'Makes worlds follow facts that were superseded, retracted, moved or deleted. Definer: callers can''t write these tables.';
+comment on function world_model.tg_knowledge_facts__worlds_follow is
+  'Makes worlds follow facts that were superseded, retracted, moved or deleted. Definer: callers can''t write these '
+  'tables.';
 
 create trigger _640_worlds_follow_update after update on public.knowledge_facts
   referencing old table as old_rows new table as new_rows
@@ -179,9 +174,7 @@ create trigger _640_worlds_follow_delete after delete on public.knowledge_facts
 
 create function world_model.tg_fact_evidence__into_world()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   if new.extracted_by is null and not world_model.takes_facts(new.tenant_id) then
@@ -193,8 +186,9 @@ begin
 end
 $$;
 
-comment on function world_model.tg_fact_evidence__into_world() is
-  'Brings a known fact into the world when somebody asks for it. Raises L9VAL if the tenant keeps facts out of its world model. Definer: callers can''t write these tables.';
+comment on function world_model.tg_fact_evidence__into_world is
+  'Brings a known fact into the world when somebody asks for it. Raises L9VAL if the tenant keeps facts out of its '
+  'world model. Definer: callers can''t write these tables.';
 
 create trigger _640_into_world after insert on public.fact_evidence
   for each row when (new.into_world) execute function world_model.tg_fact_evidence__into_world();

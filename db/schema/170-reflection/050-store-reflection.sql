@@ -1,7 +1,8 @@
 -- Writes a lesson and what its agent attests of it, as the owner. Only reflect() calls store_reflection().
 
 create type public.reflect_result as (status text, reflection public.reflection_store);
-comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
+comment on type public.reflect_result is
+  'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
 comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
 comment on column public.reflect_result.reflection is 'The reflection as it is now.';
 
@@ -10,10 +11,7 @@ comment on column public.reflect_result.reflection is 'The reflection as it is n
 create function reflection.store_reflection(
   packet_id uuid, type text, context text, entities text[], confidence double precision, priority text)
 returns public.reflect_result
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   source public.packet_store := derived.lock_source_memory(store_reflection.packet_id);
@@ -59,9 +57,10 @@ begin
 end
 $$;
 
-comment on function reflection.store_reflection(uuid, text, text, text[], double precision, text) is
-  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. Confidence and '
-  'priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see '
-  'the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
+comment on function reflection.store_reflection is
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. '
+  'Confidence and priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered '
+  'to that. The caller must see the memory and may write in its scope and project. Definer: callers can''t write '
+  'reflection_store.';
 
-grant execute on function reflection.store_reflection(uuid, text, text, text[], double precision, text) to l9_agent, l9_admin;
+grant execute on function reflection.store_reflection to l9_agent, l9_admin;

@@ -7,9 +7,7 @@
 create function reflection.find_reflection(
   content text, type text, scope text, project_id text, branch text, content_vector extensions.vector, model text)
 returns uuid
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -38,10 +36,11 @@ begin
 end
 $$;
 
-comment on function reflection.find_reflection(text, text, text, text, text, extensions.vector, text) is
-  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and '
-  'project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the '
-  'reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
+comment on function reflection.find_reflection is
+  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this '
+  'scope and project) and this branch, or null. To an administrator, nearly the same text of an agent is another '
+  'one. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t '
+  'save a reflection twice.';
 
 -- Looks for the lesson under a lock of its audience, saves a memory if there is none, and writes the row by
 -- store_reflection(). The lock of the task comes before that of the audience.
@@ -64,9 +63,7 @@ create function public.reflect(
   branch text default null
 )
 returns public.reflect_result
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -120,25 +117,19 @@ begin
 end
 $$;
 
-comment on function public.reflect(
-  text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text) is
+comment on function public.reflect is
   'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or nearly the same text '
   'in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, pattern, '
   'failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the '
   'caller wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
-grant execute on function
-  reflection.find_reflection(text, text, text, text, text, extensions.vector, text),
-  public.reflect(
-    text, text, text, text[], text[], double precision, text, timestamptz, text, text, uuid[], text, extensions.vector, text, text, text)
-to l9_agent, l9_admin;
+grant execute on function reflection.find_reflection, public.reflect to l9_agent, l9_admin;
 
 create function reflection.reflection_json(reflection public.reflection_store)
 returns jsonb
 language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
-volatile
-set search_path = ''
+volatile set search_path = ''
 return pg_catalog.jsonb_build_object(
   'reflection_id', (reflection).reflection_id,
   'packet_id', (reflection).source_packet,
@@ -161,7 +152,7 @@ return pg_catalog.jsonb_build_object(
   'last_seen', (reflection).last_seen,
   'expires_at', (reflection).ttl);
 
-comment on function reflection.reflection_json(public.reflection_store) is
+comment on function reflection.reflection_json is
   'A reflection as the gateway returns it, with the text and tags of its memory.';
 
-grant execute on function reflection.reflection_json(public.reflection_store) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function reflection.reflection_json to l9_agent, l9_admin, l9_platform_admin;

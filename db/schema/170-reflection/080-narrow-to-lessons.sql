@@ -2,16 +2,13 @@
 
 create function reflection.lesson_conditions(alias text, types text[], priority text)
 returns text
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 return pg_catalog.concat_ws(' and ', 'true',
   case when types is not null then pg_catalog.format('%I.reflection_type = any (%L::text[])', alias, types) end,
   case when priority is not null then pg_catalog.format(
     'reflection.priority_rank(%I.priority) >= %s', alias, reflection.priority_rank(priority)) end);
 
-comment on function reflection.lesson_conditions(text, text[], text) is
+comment on function reflection.lesson_conditions is
   'SQL conditions on the reflection_store columns of a lesson, with their values included.';
 
 -- States the conditions once for the ranked indexes of memories and once for the small table of lessons, in which few
@@ -19,9 +16,7 @@ comment on function reflection.lesson_conditions(text, text[], text) is
 create function reflection.narrow_to_lessons(
   request search.search_request, types text[], priority text, tags text[], tags_match text)
 returns search.search_request
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   -- What a reflection shares with its memory is in its own row, except tags and branch.
@@ -61,10 +56,10 @@ begin
 end
 $$;
 
-comment on function reflection.narrow_to_lessons(search.search_request, text[], text, text[], text) is
-  'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart of narrow_search for recall_lessons().';
+comment on function reflection.narrow_to_lessons is
+  'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart '
+  'of narrow_search for recall_lessons().';
 
 grant execute on function
-  reflection.lesson_conditions(text, text[], text),
-  reflection.narrow_to_lessons(search.search_request, text[], text, text[], text)
+  reflection.lesson_conditions, reflection.narrow_to_lessons
 to l9_agent, l9_admin, l9_platform_admin;

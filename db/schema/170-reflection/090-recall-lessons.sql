@@ -2,9 +2,7 @@
 
 create function reflection.to_lessons(hits public.memory_hit[])
 returns public.recalled_lesson[]
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
     r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
@@ -17,7 +15,7 @@ return (
     standing, place)
   join public.reflection_store r on r.source_packet = h.packet_id);
 
-comment on function reflection.to_lessons(public.memory_hit[]) is
+comment on function reflection.to_lessons is
   'Adds the values of reflection_store to hits that are lessons, in the same order.';
 
 -- Opens and closes the search as search_memory() does; in between it finds more than k, multiplies scores by
@@ -38,9 +36,7 @@ create function public.recall_lessons(
   branch text default null
 )
 returns public.recall_result
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -97,14 +93,10 @@ begin
 end
 $$;
 
-comment on function public.recall_lessons(
-  text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text, text) is
+comment on function public.recall_lessons is
   'Searches reflections that the caller may read as search_memory() does memories: by words and by query_vector, '
   'made by model. Priority and confidence raise a score by at most 30 %. Without a query: the newest, sorted by '
   'both. types: only these. priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, '
   'min_relevance: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
 
-grant execute on function
-  reflection.to_lessons(public.memory_hit[]),
-  public.recall_lessons(text, text[], text[], text, text, integer, text[], text, integer, real, extensions.vector, text, text)
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function reflection.to_lessons, public.recall_lessons to l9_agent, l9_admin, l9_platform_admin;

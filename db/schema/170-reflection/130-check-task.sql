@@ -3,10 +3,7 @@
 
 create function reflection.check_texts(texts text[], field text)
 returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   if cardinality(texts) > reflection.max_list_length() then
@@ -20,15 +17,13 @@ begin
 end
 $$;
 
-comment on function reflection.check_texts(text[], text) is
-  'Raises L9LIM or L9VAL, naming the field, unless the list has at most 64 texts of at most 8 KiB each, none of them blank.';
+comment on function reflection.check_texts is
+  'Raises L9LIM or L9VAL, naming the field, unless the list has at most 64 texts of at most 8 KiB each, none of '
+  'them blank.';
 
 create function reflection.check_metrics(metrics jsonb, field text)
 returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   if metrics is null then
@@ -49,17 +44,14 @@ begin
 end
 $$;
 
-comment on function reflection.check_metrics(jsonb, text) is
+comment on function reflection.check_metrics is
   'Raises L9VAL or L9LIM, naming the field, unless this is an object of at most 64 names with numbers or texts.';
 
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
   related_decisions uuid[], execution_time_ms double precision, metrics_improved jsonb, metrics_degraded jsonb)
 returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   if task_id is null or identity.is_blank(task_id) then
@@ -82,14 +74,12 @@ begin
 end
 $$;
 
-comment on function reflection.check_task(text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb) is
+comment on function reflection.check_task is
   'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
 
 create function reflection.lock_task(task_id text, scope text, project_id text)
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
@@ -103,27 +93,22 @@ begin
 end
 $$;
 
-comment on function reflection.lock_task(text, text, text) is
-  'Makes concurrent calls for one task of the caller''s audience wait for each other, so that the second one adds to the row of the first.';
+comment on function reflection.lock_task is
+  'Makes concurrent calls for one task of the caller''s audience wait for each other, so that the second one adds '
+  'to the row of the first.';
 
 create function reflection.metric_texts(metrics jsonb)
 returns text[]
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return array(select pg_catalog.format('%s: %s', m.name, m.value) from pg_catalog.jsonb_each_text(metrics) as m (name, value) order by m.name);
 
-comment on function reflection.metric_texts(jsonb) is 'Metrics in words: one text for each, in the order of their names.';
+comment on function reflection.metric_texts is 'Metrics in words: one text for each, in the order of their names.';
 
 create function reflection.task_text(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
   metrics_improved jsonb, metrics_degraded jsonb)
 returns text
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return (
   select pg_catalog.concat_ws(e'\n', pg_catalog.format('Task %s: %s', task_id, description), 'Outcome: ' || outcome, pg_catalog.string_agg(
     part.title || e':\n- ' || pg_catalog.array_to_string(part.texts, e'\n- '), e'\n' order by part.place))
@@ -133,12 +118,10 @@ return (
   ) as part (place, title, texts)
   where pg_catalog.cardinality(part.texts) > 0);
 
-comment on function reflection.task_text(text, text, text, text[], text[], text[], jsonb, jsonb) is
+comment on function reflection.task_text is
   'The result of a task in words: the text of its memory. Its lessons are memories of their own.';
 
 grant execute on function
-  reflection.check_texts(text[], text), reflection.check_metrics(jsonb, text), reflection.metric_texts(jsonb),
-  reflection.lock_task(text, text, text),
-  reflection.check_task(text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb),
-  reflection.task_text(text, text, text, text[], text[], text[], jsonb, jsonb)
+  reflection.check_texts, reflection.check_metrics, reflection.metric_texts, reflection.lock_task,
+  reflection.check_task, reflection.task_text
 to l9_agent, l9_admin, l9_worker;

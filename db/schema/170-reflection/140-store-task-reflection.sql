@@ -3,22 +3,18 @@
 
 create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store)
 returns boolean
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 return packets.is_scope_within((narrow).scope, (wide).scope)
   and ((wide).project_id is null or (wide).project_id is not distinct from (narrow).project_id)
   and ((wide).org_id is null or (wide).org_id is not distinct from (narrow).org_id)
   and ((wide).user_id is null or (wide).user_id is not distinct from (narrow).user_id);
 
-comment on function reflection.is_audience_within(public.packet_store, public.packet_store) is
+comment on function reflection.is_audience_within is
   'True if everyone who may read the first memory may also read the second one, of the same tenant.';
 
 create function reflection.check_references(source public.packet_store, ids uuid[], field text)
 returns void
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   visible_count integer;
@@ -36,21 +32,21 @@ begin
 end
 $$;
 
-comment on function reflection.check_references(public.packet_store, uuid[], text) is
-  'Raises L9OWN unless the caller may read all of these memories, and L9VAL if one of them has fewer readers than the source of the row that names it. Not executable by callers: functions of the owner, which see what the caller sees, call it.';
+comment on function reflection.check_references is
+  'Raises L9OWN unless the caller may read all of these memories, and L9VAL if one of them has fewer readers than '
+  'the source of the row that names it. Not executable by callers: functions of the owner, which see what the '
+  'caller sees, call it.';
 
 create function reflection.shareable_decisions(task public.task_reflections, ids uuid[])
 returns uuid[]
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 return array(
   select p.packet_id
   from public.packet_store p
   join public.packet_store source on source.packet_id = (task).source_packet
   where p.packet_id = any (ids) and reflection.is_audience_within(source, p));
 
-comment on function reflection.shareable_decisions(public.task_reflections, uuid[]) is
+comment on function reflection.shareable_decisions is
   'Those of these memories that the caller may read and that every reader of this task may read.';
 
 -- Checks again what reflect_on_task() has checked, since every caller may execute it. A text that another task has
@@ -59,10 +55,7 @@ create function reflection.store_task_reflection(
   packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
   related_decisions uuid[], execution_time_ms double precision, metrics_improved jsonb, metrics_degraded jsonb)
 returns public.task_reflections
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -105,18 +98,16 @@ begin
 end
 $$;
 
-comment on function reflection.store_task_reflection(
-  uuid, text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb) is
-  'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
+comment on function reflection.store_task_reflection is
+  'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). '
+  'related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t '
+  'write task_reflections.';
 
 -- Asks whether the caller may see both rows and wrote the task. The same error answers all failures, so that none
 -- tells whether a row exists.
 create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid)
 returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -143,12 +134,11 @@ begin
 end
 $$;
 
-comment on function reflection.link_lesson(uuid, uuid) is
-  'Links a lesson that the caller may read to a task that it wrote (an admin: any). Definer: callers can''t write task_reflection_lessons.';
+comment on function reflection.link_lesson is
+  'Links a lesson that the caller may read to a task that it wrote (an admin: any). Definer: callers can''t write '
+  'task_reflection_lessons.';
 
 grant execute on function
-  reflection.store_task_reflection(
-    uuid, text, text, text, text[], text[], text[], uuid[], double precision, jsonb, jsonb),
-  reflection.link_lesson(uuid, uuid), reflection.shareable_decisions(public.task_reflections, uuid[]),
-  reflection.is_audience_within(public.packet_store, public.packet_store)
+  reflection.store_task_reflection, reflection.link_lesson, reflection.shareable_decisions,
+  reflection.is_audience_within
 to l9_agent, l9_admin;

@@ -20,9 +20,7 @@ create function public.reflect_on_task(
   branch text default null
 )
 returns public.task_reflections
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -102,13 +100,10 @@ begin
 end
 $$;
 
-comment on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], double precision, jsonb, jsonb, text, text, text[], text[], text) is
+comment on function public.reflect_on_task is
   'Saves the result of a task, once for each task_id of a scope and project; a later call replaces the values that '
   'it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or unknown. lessons, '
   'false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
   'reader of the task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
-grant execute on function public.reflect_on_task(
-  text, text, text, text[], text[], text[], text[], uuid[], double precision, jsonb, jsonb, text, text, text[], text[], text)
-to l9_agent, l9_admin;
+grant execute on function public.reflect_on_task to l9_agent, l9_admin;

@@ -3,9 +3,7 @@
 
 create function reflection.link_to_task(task_id text, scope text, project_id text, reflection_id uuid)
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -28,7 +26,8 @@ begin
 end
 $$;
 
-comment on function reflection.link_to_task(text, text, text, uuid) is
-  'Links a lesson to the task of this id in the caller''s audience: its owner, in this scope and project. A task that has no row yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent wrote the task.';
+comment on function reflection.link_to_task is
+  'Links a lesson to the task of this id in the caller''s audience: its owner, in this scope and project. A task '
+  'that has no row yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent wrote the task.';
 
-grant execute on function reflection.link_to_task(text, text, text, uuid) to l9_agent, l9_admin;
+grant execute on function reflection.link_to_task to l9_agent, l9_admin;

@@ -41,9 +41,11 @@ create policy definer_functions on public.memory_summary_sources to l9_owner usi
 
 comment on policy tenant_isolation on public.memory_summary_sources is 'Nothing is shared between tenants.';
 comment on policy scope_access on public.memory_summary_sources is
-  'A row is visible to callers that may read both the summary and the source. The policies of these two tables decide, so the row follows both wherever they move.';
+  'A row is visible to callers that may read both the summary and the source. The policies of these two tables '
+  'decide, so the row follows both wherever they move.';
 comment on policy platform_override on public.memory_summary_sources is
-  'Operators read across tenants, and each read is audited. A row is hidden when the summary or the source has expired.';
+  'Operators read across tenants, and each read is audited. A row is hidden when the summary or the source has '
+  'expired.';
 comment on policy worker_access on public.memory_summary_sources is 'Background jobs read all rows.';
 comment on policy definer_functions on public.memory_summary_sources is
   'Functions that delete summaries when a source is deleted or moves must also see rows that the caller does not.';
@@ -53,10 +55,7 @@ grant maintain on public.memory_summary_sources to l9_worker;
 
 create function summaries.tg_memory_summary_sources__delete_summaries()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
-set enable_nestloop = off
+language plpgsql security definer set search_path = '' set enable_nestloop = off
 as $$
 begin
   -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
@@ -65,8 +64,9 @@ begin
 end
 $$;
 
-comment on function summaries.tg_memory_summary_sources__delete_summaries() is
-  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
+comment on function summaries.tg_memory_summary_sources__delete_summaries is
+  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does '
+  'not see.';
 
 create trigger _600_delete_summaries after delete on public.memory_summary_sources
   referencing old table as old_rows

@@ -16,16 +16,14 @@ create type summaries.summary_audience as (
 );
 
 comment on type summaries.summary_audience is
-  'The audience that may read all of some memories, the branch of all of them, until when it may, the number of these memories, when they happened and when the last of them was saved.';
+  'The audience that may read all of some memories, the branch of all of them, until when it may, the number of '
+  'these memories, when they happened and when the last of them was saved.';
 
 -- Takes the scope whose readers may read all the others, the only project, org and user that the sources name, and
 -- the first expiry. The sources stay locked until the transaction ends.
 create function summaries.audience_of_sources(ids uuid[])
 returns summaries.summary_audience
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   audience summaries.summary_audience;
@@ -83,15 +81,14 @@ begin
 end
 $$;
 
-comment on function summaries.audience_of_sources(uuid[]) is
-  'The narrowest audience of these memories: everyone in it may read all of them. Locks the memories until the end of the transaction. The caller must see them (else L9OWN); L9VAL if there is no such audience. Definer: locks memories of other writers; it sees what the caller sees.';
+comment on function summaries.audience_of_sources is
+  'The narrowest audience of these memories: everyone in it may read all of them. Locks the memories until the end '
+  'of the transaction. The caller must see them (else L9OWN); L9VAL if there is no such audience. Definer: locks '
+  'memories of other writers; it sees what the caller sees.';
 
 create function summaries.is_audience_within(memory public.packet_store, audience summaries.summary_audience)
 returns boolean
-language sql
-stable
-parallel safe
-set search_path = ''
+language sql stable parallel safe set search_path = ''
 return packets.is_scope_within((memory).scope, (audience).scope)
   and (memory).tenant_id = (audience).tenant_id
   and ((audience).project_id is null or (audience).project_id is not distinct from (memory).project_id)
@@ -99,7 +96,8 @@ return packets.is_scope_within((memory).scope, (audience).scope)
   and ((audience).user_id is null or (audience).user_id is not distinct from (memory).user_id)
   and ((audience).ttl is null or coalesce((memory).ttl <= (audience).ttl, false));
 
-comment on function summaries.is_audience_within(public.packet_store, summaries.summary_audience) is
-  'True if everyone who may read this memory may also read everything that this audience reads, for at least as long.';
+comment on function summaries.is_audience_within is
+  'True if everyone who may read this memory may also read everything that this audience reads, for at least as '
+  'long.';
 
-grant execute on function summaries.audience_of_sources(uuid[]) to l9_agent, l9_admin, l9_worker;
+grant execute on function summaries.audience_of_sources to l9_agent, l9_admin, l9_worker;

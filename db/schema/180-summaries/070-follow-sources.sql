@@ -3,9 +3,7 @@
 
 create function summaries.tg_packet_store__check_summaries()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 declare
   sources uuid[] := array(
@@ -22,16 +20,16 @@ begin
 end
 $$;
 
-comment on function summaries.tg_packet_store__check_summaries() is
-  'Runs when a memory moves or its expiry changes: refuses to move a summary to readers of fewer than all its sources, and deletes the summaries that rest on the memory; they become due again. Definer: deletes also summaries that the caller does not see.';
+comment on function summaries.tg_packet_store__check_summaries is
+  'Runs when a memory moves or its expiry changes: refuses to move a summary to readers of fewer than all its '
+  'sources, and deletes the summaries that rest on the memory; they become due again. Definer: deletes also '
+  'summaries that the caller does not see.';
 
 call derived.follow_packets('_640_check_summaries', 'summaries.tg_packet_store__check_summaries');
 
 create function summaries.tg_packet_store__mark_summaries_stale()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   update public.memory_summary_sources l set is_changed = true, updated_at = clock_timestamp()
@@ -40,8 +38,9 @@ begin
 end
 $$;
 
-comment on function summaries.tg_packet_store__mark_summaries_stale() is
-  'Marks the summaries that rest on a memory as due again when its text changes. Definer: updates also rows that the caller does not see.';
+comment on function summaries.tg_packet_store__mark_summaries_stale is
+  'Marks the summaries that rest on a memory as due again when its text changes. Definer: updates also rows that '
+  'the caller does not see.';
 
 create trigger _645_mark_summaries_stale after update of envelope on public.packet_store
   for each row when (new.content_hash <> old.content_hash)

@@ -5,10 +5,7 @@ create function summaries.check_summary(
   scope_type text, scope_value text, summary_text text, key_facts text[], key_entities text[], key_decisions text[],
   confidence double precision)
 returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   perform reflection.check_choice(scope_type, summaries.scope_types(), 'scope_type');
@@ -25,9 +22,8 @@ begin
 end
 $$;
 
-comment on function summaries.check_summary(text, text, text, text[], text[], text[], double precision) is
+comment on function summaries.check_summary is
   'Raises L9VAL or L9LIM, naming the field, for values that a summary can''t have.';
 
-grant execute on function summaries.check_summary(text, text, text, text[], text[], text[], double precision)
-  to l9_agent, l9_admin, l9_worker;
-grant execute on function reflection.check_texts(text[], text) to l9_worker;
+grant execute on function summaries.check_summary to l9_agent, l9_admin, l9_worker;
+grant execute on function reflection.check_texts to l9_worker;

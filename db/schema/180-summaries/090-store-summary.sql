@@ -5,10 +5,7 @@ create function summaries.store_summary_row(
   packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[], key_facts text[], key_entities text[],
   key_decisions text[], confidence double precision, valid_until timestamptz)
 returns public.memory_summaries
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -47,23 +44,21 @@ begin
 end
 $$;
 
-comment on function summaries.store_summary_row(
-  uuid, text, text, uuid[], text[], text[], text[], double precision, timestamptz) is
-  'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: memories that the caller sees and that every reader of the summary may read. Definer: callers can''t write memory_summaries.';
+comment on function summaries.store_summary_row is
+  'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: '
+  'memories that the caller sees and that every reader of the summary may read. Definer: callers can''t write '
+  'memory_summaries.';
 
-grant execute on function summaries.store_summary_row(
-  uuid, text, text, uuid[], text[], text[], text[], double precision, timestamptz) to l9_agent, l9_admin;
+grant execute on function summaries.store_summary_row to l9_agent, l9_admin;
 
 -- A memory has at most 64 parents, so these are the newest sources. memory_summary_sources has all of them.
 create function summaries.newest_sources(ids uuid[])
 returns uuid[]
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 return array(
   select p.packet_id from public.packet_store p where p.packet_id = any (ids)
   order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
 
-comment on function summaries.newest_sources(uuid[]) is 'The newest 64 of these memories, as far as the caller sees them.';
+comment on function summaries.newest_sources is 'The newest 64 of these memories, as far as the caller sees them.';
 
-grant execute on function summaries.newest_sources(uuid[]) to l9_agent, l9_admin;
+grant execute on function summaries.newest_sources to l9_agent, l9_admin;

@@ -3,15 +3,14 @@
 
 create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   select pg_advisory_xact_lock(hashtextextended(format('l9-memory summary %s %s %s', audience_id, scope_type, scope_value), 0));
 end;
 
-comment on function summaries.lock_summary(uuid, text, text) is
-  'Locks the summary of a subject until the end of the transaction: of two concurrent calls the second waits and replaces the summary of the first.';
+comment on function summaries.lock_summary is
+  'Locks the summary of a subject until the end of the transaction: of two concurrent calls the second waits and '
+  'replaces the summary of the first.';
 
 -- The audience comes first, because it decides which summary is replaced and what the lock is named after. The former
 -- summary is deleted under the caller's own policies, which refuse another agent's.
@@ -27,9 +26,7 @@ create function public.save_summary(
   valid_until timestamptz default null
 )
 returns public.memory_summaries
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -81,14 +78,10 @@ begin
 end
 $$;
 
-comment on function public.save_summary(
-  text, text, text, uuid[], text[], text[], text[], double precision, timestamptz) is
+comment on function public.save_summary is
   'Saves the summary of a subject as a memory and replaces the existing one; agents replace only their own (else '
   'L9OWN). scope_type: thread, agent, topic, time_period, project or task. Only callers that may read all of '
   'source_packet_ids (at most 500) can read it, and no longer than these; if no scope has exactly these readers, '
   'L9VAL. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
-grant execute on function
-  summaries.lock_summary(uuid, text, text),
-  public.save_summary(text, text, text, uuid[], text[], text[], text[], double precision, timestamptz)
-to l9_agent, l9_admin;
+grant execute on function summaries.lock_summary, public.save_summary to l9_agent, l9_admin;

@@ -23,19 +23,16 @@ comment on type summaries.due_for_audience is 'A summary that is due, and the au
 
 create function summaries.summary_threshold(scope_type text)
 returns integer
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return case scope_type when 'task' then 5 when 'thread' then 10 when 'topic' then 20 when 'time_period' then 20 else 50 end;
 
-comment on function summaries.summary_threshold(text) is
-  'The number of new memories that makes a summary due by default: task 5, thread 10, topic 20, week 20, agent 50, project 50.';
+comment on function summaries.summary_threshold is
+  'The number of new memories that makes a summary due by default: task 5, thread 10, topic 20, week 20, agent 50, '
+  'project 50.';
 
 create function summaries.summary_subjects(memory public.packet_store)
 returns table (scope_type text, scope_value text)
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 begin atomic
   select s.scope_type, s.scope_value
   from (values
@@ -47,8 +44,9 @@ begin atomic
   select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
 
-comment on function summaries.summary_subjects(public.packet_store) is
-  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
+comment on function summaries.summary_subjects is
+  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it '
+  'happened (UTC), its project, and the task that its correlation_id names.';
 
 -- Groups the newest memories by audience and subject, compares each group with the summary that exists, and keeps
 -- those with a reason to write it. Without a caller all audiences are grouped.
@@ -56,10 +54,7 @@ create function summaries.find_due(
   me identity.identity, target_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
   max_sources integer, k integer)
 returns setof summaries.due_for_audience
-language plpgsql
-stable
-set search_path = ''
-set max_parallel_workers_per_gather = 0
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0
 as $$
 #variable_conflict use_column
 declare
@@ -128,11 +123,11 @@ begin
 end
 $$;
 
-comment on function summaries.find_due(
-  identity.identity, uuid, text[], text, text, integer, integer, integer) is
-  'Summaries that are due in a tenant: for the audiences that this identity writes for or, without a caller (for jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due summary contains memories that its readers may not read. Runs with the rights of the caller.';
+comment on function summaries.find_due is
+  'Summaries that are due in a tenant: for the audiences that this identity writes for or, without a caller (for '
+  'jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due summary contains '
+  'memories that its readers may not read. Runs with the rights of the caller.';
 
 grant execute on function
-  summaries.summary_threshold(text), summaries.summary_subjects(public.packet_store),
-  summaries.find_due(identity.identity, uuid, text[], text, text, integer, integer, integer)
+  summaries.summary_threshold, summaries.summary_subjects, summaries.find_due
 to l9_agent, l9_admin, l9_worker;

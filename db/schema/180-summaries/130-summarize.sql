@@ -11,9 +11,7 @@ comment on column public.summarize_result.due is 'The summaries that are due, ea
 
 create function summaries.sources_within(ids uuid[], max_tokens integer)
 returns jsonb
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
   with sources as (
     select p.packet_id, p.packet_type, p.scope, p.project_id, p."timestamp", p.created_at, p.speaker,
@@ -38,8 +36,9 @@ begin atomic
   where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
 end;
 
-comment on function summaries.sources_within(uuid[], integer) is
-  'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens in all; at most the newest 100.';
+comment on function summaries.sources_within is
+  'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens '
+  'in all; at most the newest 100.';
 
 -- The first half is save_summary(); the second asks for due summaries, cuts the sources of all of them to one budget
 -- of tokens, and audits which memories were shown.
@@ -58,9 +57,7 @@ create function public.summarize(
   max_tokens integer default 8000
 )
 returns public.summarize_result
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -102,22 +99,18 @@ begin
 end
 $$;
 
-comment on function public.summarize(
-  text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text, integer, integer) is
-  'Without summary_text: the summaries that are due (optionally only of this scope_type, scope_value and project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
+comment on function public.summarize is
+  'Without summary_text: the summaries that are due (optionally only of this scope_type, scope_value and '
+  'project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With '
+  'summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
 
-grant execute on function
-  summaries.sources_within(uuid[], integer),
-  public.summarize(
-    text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text, integer, integer)
-to l9_agent, l9_admin;
+grant execute on function summaries.sources_within, public.summarize to l9_agent, l9_admin;
 
 create function summaries.summary_json(summary public.memory_summaries)
 returns jsonb
 language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
-volatile
-set search_path = ''
+volatile set search_path = ''
 return case when (summary).summary_id is not null then pg_catalog.jsonb_build_object(
   'summary_id', (summary).summary_id,
   'packet_id', (summary).source_packet,
@@ -136,7 +129,6 @@ return case when (summary).summary_id is not null then pg_catalog.jsonb_build_ob
   'coverage_end', (summary).coverage_end,
   'valid_until', (summary).valid_until) end;
 
-comment on function summaries.summary_json(public.memory_summaries) is
-  'A summary as the gateway returns it, with the text of its memory.';
+comment on function summaries.summary_json is 'A summary as the gateway returns it, with the text of its memory.';
 
-grant execute on function summaries.summary_json(public.memory_summaries) to l9_agent, l9_admin;
+grant execute on function summaries.summary_json to l9_agent, l9_admin;

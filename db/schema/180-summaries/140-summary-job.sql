@@ -4,7 +4,8 @@
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
 comment on policy definer_job_writes on public.packet_store is
-  'Functions of the owner save summaries for background jobs. Functions that agents and admins call save nothing under this policy.';
+  'Functions of the owner save summaries for background jobs. Functions that agents and admins call save nothing '
+  'under this policy.';
 
 -- The same steps as save_summary(), but the owner's policies apply: the former summary goes whoever wrote it, and the
 -- memory is inserted for the audience instead of the caller.
@@ -13,10 +14,7 @@ create function summaries.store_summary(
   key_entities text[] default '{}', key_decisions text[] default '{}', confidence double precision default 0.8,
   valid_until timestamptz default null, model text default null)
 returns public.memory_summaries
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -59,9 +57,9 @@ begin
 end
 $$;
 
-comment on function summaries.store_summary(
-  text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text) is
-  'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator job, and in place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t write memories.';
+comment on function summaries.store_summary is
+  'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator '
+  'job, and in place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t '
+  'write memories.';
 
-grant execute on function summaries.store_summary(
-  text, text, text, uuid[], text[], text[], text[], double precision, timestamptz, text) to l9_worker;
+grant execute on function summaries.store_summary to l9_worker;

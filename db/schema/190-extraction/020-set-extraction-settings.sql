@@ -10,10 +10,7 @@ create function public.set_extraction_settings(
   tenant_id uuid default null
 )
 returns public.extraction_settings
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -53,11 +50,10 @@ begin
 end
 $$;
 
-comment on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid) is
+comment on function public.set_extraction_settings is
   'Changes the given settings of what a chat model may read, from the next save on. kinds: those to extract from, '
   'at most 64. scopes: at most 64; memories of others are never sent to a model. writes_summaries: it also writes '
   'due summaries. tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, '
   'L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 
-grant execute on function public.set_extraction_settings(boolean, text[], text[], boolean, bigint, uuid)
-  to l9_admin, l9_platform_admin;
+grant execute on function public.set_extraction_settings to l9_admin, l9_platform_admin;

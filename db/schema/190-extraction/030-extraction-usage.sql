@@ -24,7 +24,8 @@ comment on column public.extraction_usage.failed_calls is 'The number of calls w
 comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as counted by the provider.';
 comment on column public.extraction_usage.completion_tokens is 'Tokens received, as counted by the provider.';
 comment on column public.extraction_usage.reserved_tokens is
-  'The most that running calls can cost, plus the reservations of calls whose cost is unknown because the provider or the job failed.';
+  'The most that running calls can cost, plus the reservations of calls whose cost is unknown because the provider '
+  'or the job failed.';
 comment on column public.extraction_usage.updated_at is 'When a call last started or ended.';
 
 alter table public.extraction_usage enable row level security;

@@ -3,20 +3,16 @@
 
 create function extraction.is_active_tenant(tenant_id uuid)
 returns boolean
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable security definer set search_path = ''
 return exists (select from public.tenants t where t.tenant_id = is_active_tenant.tenant_id and t.is_active);
 
-comment on function extraction.is_active_tenant(uuid) is
-  'True if the tenant is active; jobs do nothing for inactive tenants. For jobs. Definer: reads tenants, which jobs can''t read.';
+comment on function extraction.is_active_tenant is
+  'True if the tenant is active; jobs do nothing for inactive tenants. For jobs. Definer: reads tenants, which jobs '
+  'can''t read.';
 
 create function extraction.reserve_tokens(tenant_id uuid, tokens bigint)
 returns date
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -34,15 +30,14 @@ begin
 end
 $$;
 
-comment on function extraction.reserve_tokens(uuid, bigint) is
-  'Reserves the most that a call can cost and returns the day of the reservation, for record_token_usage(). Null: the budget of the day is too small, or the tenant is inactive or has neither extraction nor summaries enabled.';
+comment on function extraction.reserve_tokens is
+  'Reserves the most that a call can cost and returns the day of the reservation, for record_token_usage(). Null: '
+  'the budget of the day is too small, or the tenant is inactive or has neither extraction nor summaries enabled.';
 
 create function extraction.record_token_usage(
   tenant_id uuid, day date, reserved bigint, prompt_tokens bigint, completion_tokens bigint, has_failed boolean default false)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   update public.extraction_usage u
   set reserved_tokens = u.reserved_tokens
@@ -55,9 +50,10 @@ begin atomic
   where u.tenant_id = record_token_usage.tenant_id and u.day = record_token_usage.day;
 end;
 
-comment on function extraction.record_token_usage(uuid, date, bigint, bigint, bigint, boolean) is
-  'Replaces the reservation of a call by its real cost. prompt_tokens null: the cost is unknown, and the reservation stays.';
+comment on function extraction.record_token_usage is
+  'Replaces the reservation of a call by its real cost. prompt_tokens null: the cost is unknown, and the '
+  'reservation stays.';
 
 grant execute on function
-  extraction.is_active_tenant(uuid), extraction.reserve_tokens(uuid, bigint), extraction.record_token_usage(uuid, date, bigint, bigint, bigint, boolean)
+  extraction.is_active_tenant, extraction.reserve_tokens, extraction.record_token_usage
 to l9_worker;

@@ -3,9 +3,7 @@
 
 create function extraction.withdraw_extracted_relationships(packet_id uuid)
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -22,14 +20,13 @@ begin
 end
 $$;
 
-comment on function extraction.withdraw_extracted_relationships(uuid) is
-  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay. Not executable by callers: functions of the owner call it.';
+comment on function extraction.withdraw_extracted_relationships is
+  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay. Not '
+  'executable by callers: functions of the owner call it.';
 
 create function extraction.tg_packet_store__extraction_follow()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 declare
   has_new_text constant boolean := new.content_hash <> old.content_hash;
@@ -49,8 +46,9 @@ begin
 end
 $$;
 
-comment on function extraction.tg_packet_store__extraction_follow() is
-  'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
+comment on function extraction.tg_packet_store__extraction_follow is
+  'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it '
+  'read. Definer: callers can''t write these tables.';
 
 -- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store

@@ -4,9 +4,7 @@ create function extraction.lease_extractions(batch_size integer, lease interval)
 returns table (
   packet_id uuid, content text, content_hash bytea, happened_at timestamptz, attempts integer,
   tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -39,14 +37,13 @@ begin
 end
 $$;
 
-comment on function extraction.lease_extractions(integer, interval) is
-  'Leases up to batch_size memories from the start of the queue, and removes memories from it that are no longer wanted.';
+comment on function extraction.lease_extractions is
+  'Leases up to batch_size memories from the start of the queue, and removes memories from it that are no longer '
+  'wanted.';
 
 create function extraction.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean, max_attempts integer default extraction.max_attempts())
 returns boolean
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -64,14 +61,13 @@ begin
 end
 $$;
 
-comment on function extraction.postpone_extraction(uuid, interval, text, boolean, integer) is
-  'Ends the lease of a memory and retries it after the delay: after a provider error, or (counts_as_attempt) after an unusable answer. Returns true if that was the last attempt.';
+comment on function extraction.postpone_extraction is
+  'Ends the lease of a memory and retries it after the delay: after a provider error, or (counts_as_attempt) after '
+  'an unusable answer. Returns true if that was the last attempt.';
 
 create function extraction.postpone_extractions_of(tenant_id uuid)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   update extraction.pending_extractions q
   -- Checked again every 10 minutes in case the budget is raised, and at the start of the next day.
@@ -82,37 +78,33 @@ begin atomic
     and q.given_up_at is null and q.next_attempt_at <= now() + interval '10 minutes' and (q.leased_until is null or q.leased_until < now());
 end;
 
-comment on function extraction.postpone_extractions_of(uuid) is
-  'Postpones the waiting memories of a tenant whose budget is used up, by 10 minutes or until the next day in UTC; leased memories are left alone.';
+comment on function extraction.postpone_extractions_of is
+  'Postpones the waiting memories of a tenant whose budget is used up, by 10 minutes or until the next day in UTC; '
+  'leased memories are left alone.';
 
 create function extraction.release_extraction_leases()
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   update extraction.pending_extractions q set leased_until = null where q.leased_until is not null;
 end;
 
-comment on function extraction.release_extraction_leases() is
-  'Ends all leases. For the start of a process that is alone on its database, where any lease belongs to a dead process.';
+comment on function extraction.release_extraction_leases is
+  'Ends all leases. For the start of a process that is alone on its database, where any lease belongs to a dead '
+  'process.';
 
 create function extraction.has_due_extractions()
 returns boolean
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 return exists (
   select from extraction.pending_extractions q
   where q.given_up_at is null and extraction.is_due(q.next_attempt_at, q.leased_until));
 
-comment on function extraction.has_due_extractions() is 'True if a memory in the queue can be leased now.';
+comment on function extraction.has_due_extractions is 'True if a memory in the queue can be leased now.';
 
 create function extraction.extraction_backlog()
 returns table (pending bigint, given_up bigint, oldest_seconds double precision, tokens_today bigint)
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
   select count(*) filter (where q.given_up_at is null), count(q.given_up_at),
     coalesce(extract(epoch from now() - min(q.enqueued_at) filter (where q.given_up_at is null)), 0)::double precision,
@@ -121,14 +113,11 @@ begin atomic
   from extraction.pending_extractions q;
 end;
 
-comment on function extraction.extraction_backlog() is
-  'Over all tenants: the number of waiting memories, the number given up, the age of the oldest waiting memory in seconds, and the tokens used today.';
+comment on function extraction.extraction_backlog is
+  'Over all tenants: the number of waiting memories, the number given up, the age of the oldest waiting memory in '
+  'seconds, and the tokens used today.';
 
 grant execute on function
-  extraction.lease_extractions(integer, interval),
-  extraction.postpone_extraction(uuid, interval, text, boolean, integer),
-  extraction.postpone_extractions_of(uuid),
-  extraction.release_extraction_leases(),
-  extraction.has_due_extractions(),
-  extraction.extraction_backlog()
+  extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
+  extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog
 to l9_worker;

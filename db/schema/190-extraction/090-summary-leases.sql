@@ -9,8 +9,10 @@ create table extraction.summary_leases (
 );
 
 comment on table extraction.summary_leases is
-  'Leases and failed attempts of due summaries. find_due() computes which summaries are due; rows that are no longer needed are deleted after a week.';
-comment on column extraction.summary_leases.summary_key is 'A hash of audience and subject, from which neither can be derived.';
+  'Leases and failed attempts of due summaries. find_due() computes which summaries are due; rows that are no '
+  'longer needed are deleted after a week.';
+comment on column extraction.summary_leases.summary_key is
+  'A hash of audience and subject, from which neither can be derived.';
 comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
 comment on column extraction.summary_leases.leased_until is
   'End of the lease of the job that writes this summary; afterwards another job may lease it.';
@@ -23,12 +25,10 @@ grant select, insert, update, delete on extraction.summary_leases to l9_worker;
 
 create function extraction.may_write_summaries()
 returns boolean
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 return exists (select from public.extraction_settings s where s.writes_summaries);
 
-comment on function extraction.may_write_summaries() is 'True if any tenant has its summaries written by a chat model.';
+comment on function extraction.may_write_summaries is 'True if any tenant has its summaries written by a chat model.';
 
 -- Due summaries are computed, not queued, so a lease is a row under the hash of audience and subject: an insert that
 -- meets a running lease is skipped.
@@ -36,9 +36,7 @@ create function extraction.lease_summaries(batch_size integer, lease interval)
 returns table (
   summary_key bytea, tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, scope_type text, scope_value text,
   packet_ids uuid[], content_hashes bytea[], contents text[], happened_at timestamptz[])
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -71,14 +69,13 @@ begin
 end
 $$;
 
-comment on function extraction.lease_summaries(integer, interval) is
-  'Leases up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may read. Returns the newest 40 sources of each, oldest first.';
+comment on function extraction.lease_summaries is
+  'Leases up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may '
+  'read. Returns the newest 40 sources of each, oldest first.';
 
 create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean, max_attempts integer default extraction.max_attempts())
 returns boolean
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -95,10 +92,10 @@ begin
 end
 $$;
 
-comment on function extraction.postpone_summary(bytea, interval, boolean, integer) is
-  'Ends the lease of a due summary and retries it after the delay, or after a day if that was the last attempt. Returns true if it was the last attempt.';
+comment on function extraction.postpone_summary is
+  'Ends the lease of a due summary and retries it after the delay, or after a day if that was the last attempt. '
+  'Returns true if it was the last attempt.';
 
 grant execute on function
-  extraction.may_write_summaries(), extraction.lease_summaries(integer, interval),
-  extraction.postpone_summary(bytea, interval, boolean, integer)
+  extraction.may_write_summaries, extraction.lease_summaries, extraction.postpone_summary
 to l9_worker;

@@ -4,10 +4,7 @@
 create function extraction.store_model_summary(
   summary_key bytea, scope_type text, scope_value text, summary jsonb, packet_ids uuid[], content_hashes bytea[], model text)
 returns boolean
-language plpgsql
-volatile
-set search_path = ''
-set lock_timeout = '500ms'
+language plpgsql volatile set search_path = '' set lock_timeout = '500ms'
 as $$
 #variable_conflict use_column
 declare
@@ -34,24 +31,21 @@ begin
 end
 $$;
 
-comment on function extraction.store_model_summary(bytea, text, text, jsonb, uuid[], bytea[], text) is
-  'Stores a summary that a chat model wrote of these memories. Returns false and stores nothing if one of them was changed, moved or deleted since the lease, or the tenant no longer wants it read. The readers are computed from the sources, whatever the answer contains.';
+comment on function extraction.store_model_summary is
+  'Stores a summary that a chat model wrote of these memories. Returns false and stores nothing if one of them was '
+  'changed, moved or deleted since the lease, or the tenant no longer wants it read. The readers are computed from '
+  'the sources, whatever the answer contains.';
 
 create function extraction.summary_texts(list jsonb)
 returns text[]
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return array(
   select pg_catalog.left(pg_catalog.btrim(i.value), 200)
   from jsonb_array_elements_text(case pg_catalog.jsonb_typeof(list) when 'array' then list else '[]' end) with ordinality as i (value, place)
   where not identity.is_blank(i.value) and i.place <= 20
   order by i.place);
 
-comment on function extraction.summary_texts(jsonb) is
+comment on function extraction.summary_texts is
   'Returns the first 20 texts of a list that are not blank, each cut to 200 characters.';
 
-grant execute on function
-  extraction.summary_texts(jsonb), extraction.store_model_summary(bytea, text, text, jsonb, uuid[], bytea[], text)
-to l9_worker;
+grant execute on function extraction.summary_texts, extraction.store_model_summary to l9_worker;

@@ -13,7 +13,8 @@ comment on column public.policy_verdict.policy is 'Name of the policy.';
 comment on column public.policy_verdict.is_permissive is
   'True: at least one such policy must admit the memory. False: every such policy must.';
 comment on column public.policy_verdict.admits is 'True if the policy admits the memory.';
-comment on column public.policy_verdict.expression is 'Expression of the policy, with the caller''s claims substituted.';
+comment on column public.policy_verdict.expression is
+  'Expression of the policy, with the caller''s claims substituted.';
 comment on column public.policy_verdict.description is 'Comment of the policy.';
 
 create type public.access_explanation as (
@@ -32,17 +33,15 @@ comment on column public.access_explanation.caller is 'The caller.';
 comment on column public.access_explanation.role is 'Database role of the caller.';
 comment on column public.access_explanation.is_visible is 'True if the caller can see the memory.';
 comment on column public.access_explanation.decided_by is
-  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
+  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has '
+  'no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
 comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
 
 -- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
 -- after its expiry.
 create function access.get_expired_memory(packet_id uuid)
 returns public.packet_store
-language plpgsql
-stable
-security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_admin();
@@ -80,16 +79,15 @@ begin
 end
 $$;
 
-comment on function access.get_expired_memory(uuid) is
-  'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
+comment on function access.get_expired_memory is
+  'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that '
+  'could read it before. Definer: expired memories are hidden from every caller.';
 
 -- The current_…() functions answer for the administrator who asks, so their calls in the text of a policy are
 -- replaced by the values of the caller that is asked about.
 create function access.substitute_claims(expression text, subject identity.identity)
 returns text
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 declare
   result text := expression;
@@ -123,30 +121,25 @@ begin
 end
 $$;
 
-comment on function access.substitute_claims(text, identity.identity) is
-  'The expression of a policy in which each call (select identity.current_…()) is replaced by its value for this identity.';
+comment on function access.substitute_claims is
+  'The expression of a policy in which each call (select identity.current_…()) is replaced by its value for this '
+  'identity.';
 
 create function access.get_actor_role(tenant_id uuid, caller text)
 returns text
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable security definer set search_path = ''
 return (
   select a.role from public.actors a, identity.require_admin() as me
   where a.tenant_id = get_actor_role.tenant_id and a.caller = get_actor_role.caller
     and (me.role = 'l9_platform_admin' or a.tenant_id = me.tenant_id));
 
-comment on function access.get_actor_role(uuid, text) is
+comment on function access.get_actor_role is
   'Database role of an actor, if the caller is an admin of its tenant; else null. Definer: reads actors.';
 
 create function access.get_identity_with_claims(
   tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[])
 returns identity.identity
-language plpgsql
-stable
-security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_admin();
@@ -167,8 +160,9 @@ begin
 end
 $$;
 
-comment on function access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]) is
-  'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
+comment on function access.get_identity_with_claims is
+  'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the '
+  'caller is an admin of their tenant; else null. Definer: reads identity tables.';
 
 -- Evaluates each policy of packet_store for this row by itself, then combines them as PostgreSQL does: every
 -- restrictive one must admit the row, and one permissive one.
@@ -182,9 +176,7 @@ create function public.explain_access(
   tenant_id uuid default null
 )
 returns public.access_explanation
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -259,12 +251,13 @@ begin
 end
 $$;
 
-comment on function public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid) is
-  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
+comment on function public.explain_access is
+  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The '
+  'policies are read from the catalogue and evaluated as they are. For admins, and for memories that they can see '
+  'themselves, including expired ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, '
+  'L9AUT.';
 
 grant execute on function
-  access.get_expired_memory(uuid), access.substitute_claims(text, identity.identity),
-  access.get_actor_role(uuid, text),
-  access.get_identity_with_claims(uuid, text, uuid, uuid, text[], text[]),
-  public.explain_access(text, uuid, uuid, uuid, text[], text[], uuid)
+  access.get_expired_memory, access.substitute_claims, access.get_actor_role, access.get_identity_with_claims,
+  public.explain_access
 to l9_admin, l9_platform_admin;

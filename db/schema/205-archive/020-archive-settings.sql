@@ -9,10 +9,12 @@ create table public.archive_settings (
 );
 
 comment on table public.archive_settings is
-  'What a tenant archives of its sessions. Only a tenant that changed the default has a row. set_archive_settings() writes it.';
+  'What a tenant archives of its sessions. Only a tenant that changed the default has a row. set_archive_settings() '
+  'writes it.';
 comment on column public.archive_settings.tenant_id is 'The tenant.';
 comment on column public.archive_settings.archive_fields is
-  'What is stored beside session_id, timestamp, ended_at, tool_name, success, summary and tags: messages (role and text of each), tool_calls (those in the messages), or nothing, the default.';
+  'What is stored beside session_id, timestamp, ended_at, tool_name, success, summary and tags: messages (role and '
+  'text of each), tool_calls (those in the messages), or nothing, the default.';
 comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
 
 alter table public.archive_settings enable row level security;
@@ -24,9 +26,12 @@ create policy platform_override on public.archive_settings for select to l9_plat
   using ((select identity.allow_and_audit_operator_read('archive_settings')));
 create policy definer_functions on public.archive_settings to l9_owner using (true);
 comment on policy tenant_isolation on public.archive_settings is 'A caller sees the settings of its own tenant.';
-comment on policy scope_access on public.archive_settings is 'Every caller may read what is stored of a session that it archives.';
-comment on policy platform_override on public.archive_settings is 'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.archive_settings is 'Functions read the settings; set_archive_settings() writes them.';
+comment on policy scope_access on public.archive_settings is
+  'Every caller may read what is stored of a session that it archives.';
+comment on policy platform_override on public.archive_settings is
+  'Operators read the settings of their own tenant, and each read is audited.';
+comment on policy definer_functions on public.archive_settings is
+  'Functions read the settings; set_archive_settings() writes them.';
 grant select on public.archive_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_archive_settings() checks the values, and a trigger audits them.
 
@@ -35,10 +40,7 @@ create trigger _500_audit after insert or update on public.archive_settings
 
 create function public.set_archive_settings(archive_fields text[], tenant_id uuid default null)
 returns public.archive_settings
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -59,7 +61,9 @@ begin
 end
 $$;
 
-comment on function public.set_archive_settings(text[], uuid) is
-  'Sets what is stored of archived sessions beside session_id, timestamp, ended_at, tool_name, success, summary and tags. For admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
+comment on function public.set_archive_settings is
+  'Sets what is stored of archived sessions beside session_id, timestamp, ended_at, tool_name, success, summary and '
+  'tags. For admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes '
+  'the settings.';
 
-grant execute on function public.set_archive_settings(text[], uuid) to l9_admin, l9_platform_admin;
+grant execute on function public.set_archive_settings to l9_admin, l9_platform_admin;

@@ -3,10 +3,7 @@
 
 create function archive.allowed_message(message jsonb, with_tool_calls boolean)
 returns jsonb
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
   'role', case when pg_catalog.jsonb_typeof(message -> 'role') = 'string' then message -> 'role' end,
   'text', case when pg_catalog.jsonb_typeof(message -> 'text') = 'string' then message -> 'text' end,
@@ -16,16 +13,15 @@ return pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
     from pg_catalog.jsonb_array_elements(message -> 'tool_calls') with ordinality as c (call, place)
     where pg_catalog.jsonb_typeof(c.call) = 'object') end));
 
-comment on function archive.allowed_message(jsonb, boolean) is
-  'What is stored of a message: its role, its text and, if the tenant wants it so, the name, input, output and success of its tool calls.';
+comment on function archive.allowed_message is
+  'What is stored of a message: its role, its text and, if the tenant wants it so, the name, input, output and '
+  'success of its tool calls.';
 
 -- Checks the types of all known fields before it builds the document, so that a wrong one is an error rather than
 -- silently dropped. Unknown fields are dropped.
 create function archive.allowed_document(session jsonb, archive_fields text[])
 returns jsonb
-language plpgsql
-immutable
-set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
 declare
   document jsonb;
@@ -65,5 +61,6 @@ begin
 end
 $$;
 
-comment on function archive.allowed_document(jsonb, text[]) is
-  'What may be stored of a session: a document of listed fields alone, whose types are checked; anything else is dropped. Raises L9VAL.';
+comment on function archive.allowed_document is
+  'What may be stored of a session: a document of listed fields alone, whose types are checked; anything else is '
+  'dropped. Raises L9VAL.';

@@ -21,7 +21,8 @@ create table archive.prepared_sessions (
   prepared_at timestamptz not null default clock_timestamp()
 );
 comment on table archive.prepared_sessions is
-  'Sessions that were filtered and found to be free of secrets, until the bytes are stored: finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.';
+  'Sessions that were filtered and found to be free of secrets, until the bytes are stored: '
+  'finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.';
 alter table archive.prepared_sessions alter column session_key set statistics 0, alter column title set statistics 0,
   alter column summary set statistics 0, alter column tags set statistics 0;
 comment on column archive.prepared_sessions.archive_id is 'The id that the archive will have.';
@@ -60,9 +61,8 @@ begin atomic
   limit 1;
 end;
 comment on function archive.narrowest_scope is
-  'The default scope of an archive, of those that the caller may write: l-private, else a scope of the tenant with projects, '
-  'else '
-  'developer, else one without projects. It depends on nobody else''s rights.';
+  'The default scope of an archive, of those that the caller may write: l-private, else a scope of the tenant with '
+  'projects, else developer, else one without projects. It depends on nobody else''s rights.';
 
 create type archive.prepared_session as (
   archive_id uuid,
@@ -72,18 +72,15 @@ create type archive.prepared_session as (
   redacted integer
 );
 comment on type archive.prepared_session is
-  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line and column) '
-  'it may not, and document is null.';
+  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line '
+  'and column) it may not, and document is null.';
 
 -- What is scanned is what is stored: the document is built once, scanned as a whole, and returned for encryption, and
 -- title, summary and tags are taken from it.
 create function archive.prepare_session_archive(
   session jsonb, scope text default null, project_id text default null, tags text[] default null, redact boolean default false)
 returns archive.prepared_session
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -146,10 +143,10 @@ begin
   return answer;
 end
 $$;
-comment on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) is
-  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. '
-  'With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is '
-  'found first. The default scope is narrowest_scope(). Errors: L9VAL, L9LIM, L9SCP, L9SEC for a secret in project_id, L9AUT. '
-  'Definer: reads settings and writes prepared_sessions.';
+comment on function archive.prepare_session_archive is
+  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in '
+  'all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact '
+  'replaces what is found first. The default scope is narrowest_scope(). Errors: L9VAL, L9LIM, L9SCP, L9SEC for a '
+  'secret in project_id, L9AUT. Definer: reads settings and writes prepared_sessions.';
 
-grant execute on function archive.prepare_session_archive(jsonb, text, text, text[], boolean) to l9_agent, l9_admin;
+grant execute on function archive.prepare_session_archive to l9_agent, l9_admin;

@@ -3,10 +3,7 @@
 
 create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea)
 returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform archive.own_prepared(put_archive_blob.archive_id);
@@ -20,15 +17,13 @@ begin
     set content_hash = excluded.content_hash, blob = excluded.blob, stored_at = clock_timestamp();
 end
 $$;
-comment on function archive.put_archive_blob(uuid, bytea, bytea) is
-  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, they are collected an hour later. Errors: L9VAL, L9AUT. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob is
+  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, '
+  'they are collected an hour later. Errors: L9VAL, L9AUT. Definer: callers have no access to the bytes.';
 
 create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[])
 returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform archive.own_prepared(announce_archive_blob.archive_id);
@@ -45,15 +40,14 @@ begin
     set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
 end
 $$;
-comment on function archive.announce_archive_blob(uuid, bytea, text[]) is
-  'Says that encrypted bytes with this hash, of a session that the caller prepared, are about to be put into stores outside the database. If the archive is not entered, a job deletes them there two hours later, unless another archive had them before. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
+comment on function archive.announce_archive_blob is
+  'Says that encrypted bytes with this hash, of a session that the caller prepared, are about to be put into stores '
+  'outside the database. If the archive is not entered, a job deletes them there two hours later, unless another '
+  'archive had them before. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
 
 create function archive.restore_archive_blob(archive_id uuid, blob bytea)
 returns void
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
@@ -71,15 +65,14 @@ begin
   on conflict on constraint archive_blobs_pkey do update set content_hash = excluded.content_hash, blob = excluded.blob;
 end
 $$;
-comment on function archive.restore_archive_blob(uuid, bytea) is
-  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the database as one of its stores. Errors: L9VAL (they are other bytes), L9OWN, L9AUT. Definer: callers have no access to the bytes.';
+comment on function archive.restore_archive_blob is
+  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the '
+  'database as one of its stores. Errors: L9VAL (they are other bytes), L9OWN, L9AUT. Definer: callers have no '
+  'access to the bytes.';
 
 create function archive.get_archive_blob(archive_id uuid)
 returns bytea
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable security definer set search_path = ''
 begin atomic
   -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
   select b.blob
@@ -87,8 +80,11 @@ begin atomic
   join public.archive_blobs b on b.archive_id = a.archive_id
   where a.archive_id = get_archive_blob.archive_id and (a.ttl is null or a.ttl > now());
 end;
-comment on function archive.get_archive_blob(uuid) is
-  'The encrypted bytes of an archive that the caller may read; null if there are none, or no such archive. Definer: callers have no access to the table.';
+comment on function archive.get_archive_blob is
+  'The encrypted bytes of an archive that the caller may read; null if there are none, or no such archive. Definer: '
+  'callers have no access to the table.';
 
-grant execute on function archive.put_archive_blob(uuid, bytea, bytea), archive.announce_archive_blob(uuid, bytea, text[]) to l9_agent, l9_admin;
-grant execute on function archive.restore_archive_blob(uuid, bytea), archive.get_archive_blob(uuid) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function archive.put_archive_blob, archive.announce_archive_blob to l9_agent, l9_admin;
+grant execute on function
+  archive.restore_archive_blob, archive.get_archive_blob
+to l9_agent, l9_admin, l9_platform_admin;

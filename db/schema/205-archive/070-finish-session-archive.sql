@@ -12,22 +12,21 @@ create type public.archived_session as (
   predecessor text
 );
 comment on type public.archived_session is 'What became of a session that was to be archived.';
-comment on column public.archived_session.status is 'inserted, skipped_dedupe (the same session was archived before) or refused (see findings).';
+comment on column public.archived_session.status is
+  'inserted, skipped_dedupe (the same session was archived before) or refused (see findings).';
 comment on column public.archived_session.pointer is 'The address of the archive; null if it was refused.';
 comment on column public.archived_session.content_hash is 'SHA-256 of the encrypted bytes, in hexadecimal digits.';
 comment on column public.archived_session.indexed is 'True if searches find it.';
 comment on column public.archived_session.redacted is 'How many secrets and personal data were replaced.';
 comment on column public.archived_session.packet_id is 'The memory of kind session.';
-comment on column public.archived_session.findings is 'Pattern and path of everything that looks like a secret; null if nothing does.';
+comment on column public.archived_session.findings is
+  'Pattern and path of everything that looks like a secret; null if nothing does.';
 comment on column public.archived_session.predecessor is
   'The pointer of the archive of the same session from before it was resumed; null if there is none.';
 
 create function archive.find_archived(archive_id uuid, fingerprints bytea[])
 returns public.archived_session
-language plpgsql
-stable
-security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -48,15 +47,13 @@ begin
   return found_one;
 end
 $$;
-comment on function archive.find_archived(uuid, bytea[]) is
-  'The archive that the caller made before of the session that it prepared; null if there is none. Definer: reads prepared_sessions.';
+comment on function archive.find_archived is
+  'The archive that the caller made before of the session that it prepared; null if there is none. Definer: reads '
+  'prepared_sessions.';
 
 create function archive.own_prepared(archive_id uuid)
 returns archive.prepared_sessions
-language plpgsql
-stable
-security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
@@ -72,7 +69,7 @@ begin
   return prepared;
 end
 $$;
-comment on function archive.own_prepared(uuid) is
+comment on function archive.own_prepared is
   'A session that the caller prepared. Raises L9VAL if there is none. Definer: callers have no access to the table.';
 
 -- Checks that the memory and the bytes are those of the prepared session, and takes every word about the session from
@@ -80,10 +77,7 @@ comment on function archive.own_prepared(uuid) is
 create function archive.store_session_archive(
   archive_id uuid, packet_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
 returns public.session_archives
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -131,32 +125,28 @@ begin
   return stored;
 end
 $$;
-comment on function archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea) is
-  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
+comment on function archive.store_session_archive is
+  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its '
+  'memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the '
+  'session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
 
 create function archive.is_longer(one public.session_archives, other public.session_archives)
 returns boolean
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 return one.messages_given >= other.messages_given and coalesce(one.ended_at >= other.ended_at, true)
   and (one.messages_given > other.messages_given or coalesce(one.ended_at > other.ended_at, false));
 
-comment on function archive.is_longer(public.session_archives, public.session_archives) is
-  'True if one of two archives of a session goes on where the other ended.';
+comment on function archive.is_longer is 'True if one of two archives of a session goes on where the other ended.';
 
 create type archive.succession as (former uuid, latter uuid);
-comment on type archive.succession is 'The memories of two archives of one session, of which searches show the latter.';
+comment on type archive.succession is
+  'The memories of two archives of one session, of which searches show the latter.';
 
 -- Finds the last archive of the same session and puts the new one behind it or, if it ended earlier, before it, so
 -- that archives of one session form one chain.
 create function archive.succeed(archive_id uuid)
 returns archive.succession
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
@@ -194,15 +184,13 @@ begin
 end
 $$;
 
-comment on function archive.succeed(uuid) is
-  'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began when it did: '
-  'the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
+comment on function archive.succeed is
+  'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began '
+  'when it did: the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
 
 create function archive.hide_former(succession archive.succession)
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 begin
   update public.packet_store p set envelope = p.envelope || jsonb_build_object('succeeded_by', succession.latter)
@@ -213,18 +201,16 @@ exception when sqlstate 'L9OWN' or sqlstate 'L9IMM' then
 end
 $$;
 
-comment on function archive.hide_former(archive.succession) is
-  'Takes the memory of an archive that has a successor out of searches, as far as the caller may change it. It can still be '
-  'read.';
+comment on function archive.hide_former is
+  'Takes the memory of an archive that has a successor out of searches, as far as the caller may change it. It can '
+  'still be read.';
 
 -- Runs in a block of its own, so that of two calls with one session the second undoes what it has saved and answers
 -- with the archive of the first.
 create function archive.finish_session_archive(
   archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
 returns public.archived_session
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -267,15 +253,15 @@ begin
     where a.archive_id = stored.archive_id))::public.archived_session;
 end
 $$;
-comment on function archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea) is
-  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one '
-  'of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master '
-  'key, the first that of key_id. A longer archive of a session succeeds the shorter one. If the caller archived it before, the '
-  'answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
+comment on function archive.finish_session_archive is
+  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the '
+  'bytes, if one of the stores is the database; the other stores must have them already. fingerprints: of the same '
+  'document by every master key, the first that of key_id. A longer archive of a session succeeds the shorter one. '
+  'If the caller archived it before, the answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, '
+  'L9AUT.';
 
 grant execute on function
-  archive.find_archived(uuid, bytea[]), archive.own_prepared(uuid), archive.succeed(uuid), archive.hide_former(archive.succession),
-  archive.store_session_archive(uuid, uuid, bytea, bigint, text[], text, bytea, bytea),
-  archive.finish_session_archive(uuid, bytea, bigint, text[], text, bytea, bytea[], bytea)
+  archive.find_archived, archive.own_prepared, archive.succeed, archive.hide_former, archive.store_session_archive,
+  archive.finish_session_archive
 to l9_agent, l9_admin;
 grant usage on type public.archived_session, archive.succession to l9_agent, l9_admin;

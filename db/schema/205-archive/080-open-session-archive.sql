@@ -14,16 +14,14 @@ create type archive.opened_session as (
   source text
 );
 comment on type archive.opened_session is
-  'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
+  'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes '
+  'themselves.';
 
 -- Bytes of one piece come along with the key, which saves a second call for most sessions; larger ones are read piece
 -- by piece.
 create function archive.open_session_archive(pointer text, with_blob boolean default false, archive_id uuid default null)
 returns archive.opened_session
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
@@ -52,8 +50,11 @@ begin
   return opened;
 end
 $$;
-comment on function archive.open_session_archive(text, boolean, uuid) is
-  'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else the first that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
+comment on function archive.open_session_archive is
+  'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else '
+  'the first that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and '
+  'leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have '
+  'no access to keys and bytes.';
 
 create function archive.may_keep(kept public.session_archives, me identity.identity) returns boolean
 language sql stable set search_path = ''
@@ -61,15 +62,12 @@ return (kept.creator = (me).creator or (me).role = 'l9_admin')
   and exists (select from public.packet_store p where p.packet_id = kept.packet_id and packets.may_rewrite(p, me));
 
 comment on function archive.may_keep is
-  'True if the caller answers for an archive: it made it and no administrator stands by its memory, or it is an administrator. '
-  'Not executable by callers.';
+  'True if the caller answers for an archive: it made it and no administrator stands by its memory, or it is an '
+  'administrator. Not executable by callers.';
 
 create function archive.note_verification(archive_id uuid, problem text default null, connector text default null)
 returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   me identity.identity := identity.require_identity();
@@ -94,17 +92,18 @@ begin
   return true;
 end
 $$;
-comment on function archive.note_verification(uuid, text, text) is
-  'Records that the bytes of an archive were read and found to be whole, for its creator and for administrators: false, and nothing changes, for others who may read it. With a problem, which any reader may meet, it writes an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
+comment on function archive.note_verification is
+  'Records that the bytes of an archive were read and found to be whole, for its creator and for administrators: '
+  'false, and nothing changes, for others who may read it. With a problem, which any reader may meet, it writes an '
+  'audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or '
+  'belong to another archive), key (the master key is missing or wrong); connector names the store if it is about '
+  'one copy. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
 
 -- Locks the row, so that concurrent runs of verify_archives set the list one after the other, each with the former
 -- list in its audit row.
 create function archive.name_copies(archive_id uuid, connectors text[])
 returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -132,9 +131,12 @@ begin
   return true;
 end
 $$;
-comment on function archive.name_copies(uuid, text[]) is
-  'Sets which stores have the bytes of an archive, after they were read there or before they are written there, with an audit row. If the database is none of them, its bytes are deleted. For the creator of the archive and for administrators: false, and nothing changes, for others who may read it. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
+comment on function archive.name_copies is
+  'Sets which stores have the bytes of an archive, after they were read there or before they are written there, '
+  'with an audit row. If the database is none of them, its bytes are deleted. For the creator of the archive and '
+  'for administrators: false, and nothing changes, for others who may read it. Errors: L9VAL, L9OWN, L9AUT. '
+  'Definer: callers cannot write these tables.';
 
 grant execute on function
-  archive.open_session_archive(text, boolean, uuid), archive.note_verification(uuid, text, text), archive.name_copies(uuid, text[])
+  archive.open_session_archive, archive.note_verification, archive.name_copies
 to l9_agent, l9_admin, l9_platform_admin;

@@ -11,13 +11,12 @@ end;
 comment on function archive.log_found is 'Writes to the access log which of these archives the caller was shown.';
 grant execute on function archive.log_found to l9_agent, l9_admin;
 
+-- With a query the search ranks the summaries; without one each scope is walked in the order of its index.
 create function public.query_cascade_memories(
   query text default null, tags text[] default null, since timestamptz default null, until timestamptz default null,
   "limit" integer default 20, project_id text default null, session_id text default null)
 returns setof public.session_archives
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_variable
 declare

@@ -22,9 +22,11 @@ create table public.storage_prices (
 );
 
 comment on table public.storage_prices is
-  'What storage costs a tenant, by connector and day. The newest row of a connector that is not in the future is its price. None is built in. set_storage_price() writes this table.';
+  'What storage costs a tenant, by connector and day. The newest row of a connector that is not in the future is '
+  'its price. None is built in. set_storage_price() writes this table.';
 comment on column public.storage_prices.tenant_id is 'The tenant that pays the price.';
-comment on column public.storage_prices.connector is 'The kind of store: postgres, file, s3, http, or a name of the tenant''s own.';
+comment on column public.storage_prices.connector is
+  'The kind of store: postgres, file, s3, http, or a name of the tenant''s own.';
 comment on column public.storage_prices.priced_on is 'The day from which the price holds.';
 comment on column public.storage_prices.currency is 'The code of the currency, such as EUR, USD or LUME.';
 comment on column public.storage_prices.per_gb_month is 'The price of keeping 10^9 bytes for a month. Null: unknown.';
@@ -45,9 +47,11 @@ create policy platform_override on public.storage_prices for select to l9_platfo
   using ((select identity.allow_and_audit_operator_read('storage_prices')));
 create policy definer_functions on public.storage_prices to l9_owner using (true);
 
-comment on policy tenant_isolation on public.storage_prices is 'An estimate uses the prices of its caller''s tenant, also for an operator.';
+comment on policy tenant_isolation on public.storage_prices is
+  'An estimate uses the prices of its caller''s tenant, also for an operator.';
 comment on policy scope_access on public.storage_prices is 'Every caller in the tenant may read what storage costs.';
-comment on policy platform_override on public.storage_prices is 'Operators read the prices of their own tenant, and each read is audited.';
+comment on policy platform_override on public.storage_prices is
+  'Operators read the prices of their own tenant, and each read is audited.';
 comment on policy definer_functions on public.storage_prices is 'set_storage_price() writes prices.';
 
 grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;

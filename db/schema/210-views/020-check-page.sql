@@ -2,10 +2,7 @@
 
 create function views.check_page(k integer)
 returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   if k is null or k not between 1 and 500 then
@@ -14,4 +11,4 @@ begin
 end
 $$;
 
-comment on function views.check_page(integer) is 'Raises L9LIM unless k is from 1 to 500.';
+comment on function views.check_page is 'Raises L9LIM unless k is from 1 to 500.';

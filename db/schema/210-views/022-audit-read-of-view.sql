@@ -3,9 +3,7 @@
 
 create function views.audit_read_of_view(function_name text, table_name text, project_id text, row_count integer, ids uuid[] default null)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   select audit.write_audit(
     'READ', table_name, project_id => left(audit_read_of_view.project_id, 200),
@@ -13,5 +11,7 @@ begin atomic
       'function', function_name, 'rows', row_count, 'ids', to_jsonb(audit_read_of_view.ids))));
 end;
 
-comment on function views.audit_read_of_view(text, text, text, integer, uuid[]) is
-  'Audits that a function returned rows from a materialized view: the function, the project that was asked for, the number of rows and, where each stands for one row of the table, their ids. Not executable by callers: the functions that read the views call it.';
+comment on function views.audit_read_of_view is
+  'Audits that a function returned rows from a materialized view: the function, the project that was asked for, the '
+  'number of rows and, where each stands for one row of the table, their ids. Not executable by callers: the '
+  'functions that read the views call it.';

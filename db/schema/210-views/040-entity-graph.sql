@@ -9,7 +9,8 @@ where e.ttl is null or e.ttl > now();
 create unique index mv_entity_graph_key on views.mv_entity_graph (relationship_id);
 create index mv_entity_graph_readers_idx on views.mv_entity_graph (tenant_id, scope);
 comment on materialized view views.mv_entity_graph is
-  'The relations that entity_graph() sums up: ids and numbers. The sums are made for each reader, because a stored sum would count what is hidden from it.';
+  'The relations that entity_graph() sums up: ids and numbers. The sums are made for each reader, because a stored '
+  'sum would count what is hidden from it.';
 comment on column views.mv_entity_graph.relationship_id is 'The relation.';
 comment on column views.mv_entity_graph.confidence is 'Confidence at the last refresh, from 0 to 1.';
 comment on column views.mv_entity_graph.mention_count is 'Number of times that the relation was stated.';
@@ -19,8 +20,10 @@ comment on column views.mv_entity_graph.tenant_id is 'Tenant of the row.';
 comment on column views.mv_entity_graph.org_id is 'Org of the row; null if it belongs to the whole tenant.';
 comment on column views.mv_entity_graph.user_id is 'User of the row; null if it belongs to the whole org.';
 comment on column views.mv_entity_graph.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_entity_graph.scope is 'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_entity_graph.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
+comment on column views.mv_entity_graph.scope is
+  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
+comment on column views.mv_entity_graph.ttl is
+  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_entity_graph from public;
 
 create type public.entity_graph_edge as (
@@ -34,15 +37,18 @@ create type public.entity_graph_edge as (
   target_degree integer
 );
 comment on type public.entity_graph_edge is
-  'A relation of two entities, summed up over the projects, scopes and owners whose relations the caller may read. Each project and scope has a relation of its own.';
-comment on column public.entity_graph_edge.relationship is 'The relation in its current state: of the summed-up ones, that of highest confidence.';
+  'A relation of two entities, summed up over the projects, scopes and owners whose relations the caller may read. '
+  'Each project and scope has a relation of its own.';
+comment on column public.entity_graph_edge.relationship is
+  'The relation in its current state: of the summed-up ones, that of highest confidence.';
 comment on column public.entity_graph_edge.total_mentions is 'How often they had been stated at the last refresh.';
 comment on column public.entity_graph_edge.max_confidence is 'The highest confidence of them at the last refresh.';
 comment on column public.entity_graph_edge.avg_confidence is 'Their average confidence at the last refresh.';
 comment on column public.entity_graph_edge.relationship_count is 'Number of relations that are summed up.';
 comment on column public.entity_graph_edge.last_seen is 'When one of them was last stated, at the last refresh.';
 comment on column public.entity_graph_edge.source_degree is
-  'Number of different relations of the source, in both directions, that the caller may read; with project_id those of that project.';
+  'Number of different relations of the source, in both directions, that the caller may read; with project_id those '
+  'of that project.';
 comment on column public.entity_graph_edge.target_degree is 'The same number for the target.';
 
 -- Sums and degrees are computed over the relations that this caller may read, after the policies have been applied,
@@ -50,10 +56,7 @@ comment on column public.entity_graph_edge.target_degree is 'The same number for
 create function public.entity_graph(
   relationship_type text default null, min_confidence double precision default 0, project_id text default null, k integer default 100)
 returns setof public.entity_graph_edge
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -100,10 +103,10 @@ begin
 end
 $$;
 
-comment on function public.entity_graph(text, double precision, text, integer) is
+comment on function public.entity_graph is
   'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: '
   'highest confidence first, then those with the most connected ends. To start from one entity, call '
   'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a '
   'materialized view, which has no policies; those of entity_relationships apply.';
 
-grant execute on function public.entity_graph(text, double precision, text, integer) to l9_agent, l9_admin;
+grant execute on function public.entity_graph to l9_agent, l9_admin;

@@ -12,7 +12,8 @@ where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or 
 create unique index mv_recurring_lessons_key on views.mv_recurring_lessons (reflection_id);
 create index mv_recurring_lessons_readers_idx on views.mv_recurring_lessons (tenant_id, scope, weight desc);
 comment on materialized view views.mv_recurring_lessons is
-  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. recurring_lessons() reads it.';
+  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. '
+  'recurring_lessons() reads it.';
 comment on column views.mv_recurring_lessons.reflection_id is 'The reflection.';
 comment on column views.mv_recurring_lessons.reflection_type is 'Type of the reflection.';
 comment on column views.mv_recurring_lessons.priority is 'Priority: critical, high, medium or low.';
@@ -26,8 +27,10 @@ comment on column views.mv_recurring_lessons.tenant_id is 'Tenant of the row.';
 comment on column views.mv_recurring_lessons.org_id is 'Org of the row; null if it belongs to the whole tenant.';
 comment on column views.mv_recurring_lessons.user_id is 'User of the row; null if it belongs to the whole org.';
 comment on column views.mv_recurring_lessons.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_recurring_lessons.scope is 'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_recurring_lessons.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
+comment on column views.mv_recurring_lessons.scope is
+  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
+comment on column views.mv_recurring_lessons.ttl is
+  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_recurring_lessons from public;
 
 create type public.recurring_lesson as (weight double precision, reflection public.reflection_store);
@@ -40,10 +43,7 @@ comment on column public.recurring_lesson.reflection is 'The lesson in its curre
 -- caller.
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
 returns setof public.recurring_lesson
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -71,7 +71,9 @@ begin
 end
 $$;
 
-comment on function public.recurring_lessons(text, text, integer) is
-  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+comment on function public.recurring_lessons is
+  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked '
+  'at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
+  'Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 
-grant execute on function public.recurring_lessons(text, text, integer) to l9_agent, l9_admin;
+grant execute on function public.recurring_lessons to l9_agent, l9_admin;

@@ -8,7 +8,8 @@ where r.ttl is null or r.ttl > now();
 create unique index mv_reflection_patterns_key on views.mv_reflection_patterns (reflection_id);
 create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope);
 comment on materialized view views.mv_reflection_patterns is
-  'What reflection_patterns() counts by type: ids and numbers of all reflections. The sums are made for each reader, because a stored sum would count what is hidden from it.';
+  'What reflection_patterns() counts by type: ids and numbers of all reflections. The sums are made for each '
+  'reader, because a stored sum would count what is hidden from it.';
 comment on column views.mv_reflection_patterns.reflection_id is 'The reflection.';
 comment on column views.mv_reflection_patterns.reflection_type is 'Type of the reflection.';
 comment on column views.mv_reflection_patterns.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
@@ -17,8 +18,10 @@ comment on column views.mv_reflection_patterns.tenant_id is 'Tenant of the row.'
 comment on column views.mv_reflection_patterns.org_id is 'Org of the row; null if it belongs to the whole tenant.';
 comment on column views.mv_reflection_patterns.user_id is 'User of the row; null if it belongs to the whole org.';
 comment on column views.mv_reflection_patterns.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_reflection_patterns.scope is 'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_reflection_patterns.ttl is 'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
+comment on column views.mv_reflection_patterns.scope is
+  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
+comment on column views.mv_reflection_patterns.ttl is
+  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_reflection_patterns from public;
 
 create type public.reflection_pattern as (
@@ -27,17 +30,15 @@ comment on type public.reflection_pattern is 'Statistics of the reflections of o
 comment on column public.reflection_pattern.reflection_type is 'The type, such as lesson or failure.';
 comment on column public.reflection_pattern.count is 'Number of its reflections that the caller may read.';
 comment on column public.reflection_pattern.avg_confidence is 'The average of their confidence at the last refresh.';
-comment on column public.reflection_pattern.all_tags is 'All tags that their memories have now, each once, in the order of the alphabet.';
+comment on column public.reflection_pattern.all_tags is
+  'All tags that their memories have now, each once, in the order of the alphabet.';
 comment on column public.reflection_pattern.latest is 'When one of them was last stored, at the last refresh.';
 
 -- Counts over the lessons that this caller may read. Tags are read from the memories as they are now, because a
 -- stored list would outlive an erasure.
 create function public.reflection_patterns(reflection_type text default null, project_id text default null)
 returns setof public.reflection_pattern
-language plpgsql
-volatile
-security definer
-set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -71,7 +72,9 @@ begin
 end
 $$;
 
-comment on function public.reflection_patterns(text, text) is
-  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Writes a READ audit row. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+comment on function public.reflection_patterns is
+  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, '
+  'most frequent type first. recurring_lessons() lists the lessons themselves. Writes a READ audit row. Errors: '
+  'L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 
-grant execute on function public.reflection_patterns(text, text) to l9_agent, l9_admin;
+grant execute on function public.reflection_patterns to l9_agent, l9_admin;

@@ -13,13 +13,17 @@ create type public.trace_step as (
   session_id text
 );
 
-comment on type public.trace_step is 'One row that belongs to a trace: a memory, a row derived from one, or an access to one or to a fact from one.';
+comment on type public.trace_step is
+  'One row that belongs to a trace: a memory, a row derived from one, or an access to one or to a fact from one.';
 comment on column public.trace_step.occurred_at is 'When the row was written.';
-comment on column public.trace_step.table_name is 'The table or view of the row, such as packet_store or knowledge_facts.';
+comment on column public.trace_step.table_name is
+  'The table or view of the row, such as packet_store or knowledge_facts.';
 comment on column public.trace_step.row_id is 'The key of the row.';
-comment on column public.trace_step.packet_id is 'The memory: the row itself, or the one that it was derived from or that was accessed, itself or by its fact.';
+comment on column public.trace_step.packet_id is
+  'The memory: the row itself, or the one that it was derived from or that was accessed, itself or by its fact.';
 comment on column public.trace_step.what is
-  'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome, the tool that recorded an archived session, or the way of access.';
+  'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the '
+  'outcome, the tool that recorded an archived session, or the way of access.';
 comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
 comment on column public.trace_step.project_id is 'The project of the row.';
 comment on column public.trace_step.scope is 'The scope of the row.';
@@ -30,9 +34,7 @@ comment on column public.trace_step.session_id is 'The session of the memory.';
 -- order is that of writing over all tables.
 create function public.trace_of(trace_id text, max_rows integer default 1000)
 returns setof public.trace_step
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -121,7 +123,9 @@ begin
 end
 $$;
 
-comment on function public.trace_of(text, integer) is
-  'Follows a trace through all tables: the memories that were saved in it, what was derived from them and who accessed them, as far as the caller may read each, in the order in which they were written, at most max_rows (1 to 10000). Writes an audit row. Errors: L9VAL, L9AUT.';
+comment on function public.trace_of is
+  'Follows a trace through all tables: the memories that were saved in it, what was derived from them and who '
+  'accessed them, as far as the caller may read each, in the order in which they were written, at most max_rows (1 '
+  'to 10000). Writes an audit row. Errors: L9VAL, L9AUT.';
 
-grant execute on function public.trace_of(text, integer) to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.trace_of to l9_agent, l9_admin, l9_platform_admin;

@@ -3,13 +3,12 @@
 
 create function kinds.view_name(kind text)
 returns text
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 -- A plural that says what the rows are.
 return case kind when 'ddl' then 'ddl_migrations' else kind || 's' end;
 
-comment on function kinds.view_name(text) is 'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
+comment on function kinds.view_name is
+  'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
 
 create function kinds.typed_value(field public.memory_kind_fields)
 returns text language sql immutable parallel safe
@@ -26,13 +25,13 @@ return pg_catalog.format(
   end, (field).field);
 
 comment on function kinds.typed_value is
-  'The SQL of the value of a field with its type, in a view of packet_store p; null if the value is not of that type.';
+  'The SQL of the value of a field with its type, in a view of packet_store p; null if the value is not of that '
+  'type.';
 
 -- Builds the list of columns from the fields, creates the view, and copies the comments: GraphQL and psql show what a
 -- field means without a second description.
 create procedure kinds.create_view(kind text)
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -69,5 +68,7 @@ begin
 end
 $$;
 
-comment on procedure kinds.create_view(text) is
-  'Creates the view of a built-in kind from the rows of its fields. A field with the name of a column that all views have gets the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: everybody could read their columns in the catalogue.';
+comment on procedure kinds.create_view is
+  'Creates the view of a built-in kind from the rows of its fields. A field with the name of a column that all '
+  'views have gets the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: everybody '
+  'could read their columns in the catalogue.';

@@ -4,16 +4,15 @@
 create schema cortex;
 
 comment on schema cortex is
-  'The tables of the older system as read-only views, under the policies of what they show. Not exposed over GraphQL. '
-  'New programs read decisions, issues and the other views of kinds, and the tables of schema public.';
+  'The tables of the older system as read-only views, under the policies of what they show. Not exposed over '
+  'GraphQL. New programs read decisions, issues and the other views of kinds, and the tables of schema public.';
 
 grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
 
 -- Finds for each field the column of the view of the kind, which has the kind as prefix where every view has a column
 -- of that name, and copies its comment.
 create procedure kinds.create_older_view(older_name text, kind text)
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 #variable_conflict use_variable
 declare
@@ -63,9 +62,9 @@ end
 $$;
 
 comment on procedure kinds.create_older_view is
-  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as columns, '
-  'and id, '
-  'tags, content_hash, ts, expires_at, created_at and updated_at. A list of objects, such as steps, is also steps_jsonb.';
+  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as '
+  'columns, and id, tags, content_hash, ts, expires_at, created_at and updated_at. A list of objects, such as '
+  'steps, is also steps_jsonb.';
 
 do $$
 declare
@@ -98,19 +97,19 @@ select
 from public.audit_log a;
 
 comment on view cortex.event_audit is
-  'The audit log as the older system''s table event_audit: what was done to which row, by whom. Read-only. Its readers are '
-  'those of '
-  'audit_log: administrators within their tenant and scopes, and operators.';
+  'The audit log as the older system''s table event_audit: what was done to which row, by whom. Read-only. Its '
+  'readers are those of audit_log: administrators within their tenant and scopes, and operators.';
 comment on column cortex.event_audit.id is 'The row of audit_log.';
 comment on column cortex.event_audit.entity_type is
   'The table that was changed or read; packet_store holds memories of all kinds.';
 comment on column cortex.event_audit.entity_id is
   'The row that was changed or read; null if there were several (change names their ids) or none.';
-comment on column cortex.event_audit.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
+comment on column cortex.event_audit.operation is
+  'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
 comment on column cortex.event_audit.actor is 'The actor that did it.';
 comment on column cortex.event_audit.change is
-  'What is known of it, without contents: the kind of a memory, its former scope or project, filters, counts and ids, and '
-  'status.';
+  'What is known of it, without contents: the kind of a memory, its former scope or project, filters, counts and '
+  'ids, and status.';
 comment on column cortex.event_audit.ts is 'When it happened.';
 comment on column cortex.event_audit.created_at is 'When it happened.';
 

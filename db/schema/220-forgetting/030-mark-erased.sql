@@ -7,9 +7,7 @@ create index packet_store_derived_idx on public.packet_store (tenant_id)
 
 create function forgetting.mark_erased(erasure_id uuid, reason text, packet_ids uuid[])
 returns integer
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   with marked as (
     insert into public.memory_tombstones
@@ -26,15 +24,14 @@ begin atomic
   select count(*)::integer from marked;
 end;
 
-comment on function forgetting.mark_erased(uuid, text, uuid[]) is
-  'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase the memories that have a tombstone of the same erasure. Not executable by callers.';
+comment on function forgetting.mark_erased is
+  'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase '
+  'the memories that have a tombstone of the same erasure. Not executable by callers.';
 
 -- Repeats until a round finds nothing new, because a summary of a summary rests on the erased memory too.
 create function forgetting.mark_derived(erasure_id uuid, reason text)
 returns void
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   derived_packets uuid[];
@@ -75,5 +72,7 @@ begin
 end
 $$;
 
-comment on function forgetting.mark_derived(uuid, text) is
-  'Writes tombstones for parts of erased memories, for summaries, facts and lessons all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so on. Not executable by callers.';
+comment on function forgetting.mark_derived is
+  'Writes tombstones for parts of erased memories, for summaries, facts and lessons all of whose parents are '
+  'erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so '
+  'on. Not executable by callers.';

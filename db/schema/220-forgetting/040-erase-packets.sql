@@ -3,9 +3,7 @@
 
 create function forgetting.erase_packets(erasure_id uuid)
 returns jsonb
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 declare
   versions integer;
@@ -26,5 +24,6 @@ begin
 end
 $$;
 
-comment on function forgetting.erase_packets(uuid) is
-  'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by callers.';
+comment on function forgetting.erase_packets is
+  'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by '
+  'callers.';

@@ -3,9 +3,7 @@
 
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -36,5 +34,7 @@ begin
 end
 $$;
 
-comment on function forgetting.erase_query_texts(uuid, uuid, uuid) is
-  'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; for a subject, the texts of all searches of that user. The audit rows stay. Not executable by callers.';
+comment on function forgetting.erase_query_texts is
+  'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of '
+  'its versions; for a subject, the texts of all searches of that user. The audit rows stay. Not executable by '
+  'callers.';

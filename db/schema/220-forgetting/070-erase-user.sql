@@ -2,9 +2,7 @@
 
 create function forgetting.erase_user(tenant_id uuid, user_id uuid)
 returns jsonb
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -18,5 +16,6 @@ begin
 end
 $$;
 
-comment on function forgetting.erase_user(uuid, uuid) is
-  'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not executable by callers.';
+comment on function forgetting.erase_user is
+  'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not '
+  'executable by callers.';

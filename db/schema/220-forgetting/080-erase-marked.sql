@@ -9,16 +9,14 @@ create type public.erasure as (
 
 comment on type public.erasure is 'The result of an erasure.';
 comment on column public.erasure.erasure_id is 'The id that the tombstones and audit rows of this erasure have.';
-comment on column public.erasure.memories is 'The number of memories that were erased, including those derived from them.';
+comment on column public.erasure.memories is
+  'The number of memories that were erased, including those derived from them.';
 comment on column public.erasure.removed is
   'The number of rows removed of each sort: memories, versions, vectors, query_texts, feedback …';
 
 create function forgetting.check_erasure_reason(reason text)
 returns void
-language plpgsql
-immutable
-parallel safe
-set search_path = ''
+language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   if reason is null or identity.is_blank(reason) then
@@ -28,7 +26,7 @@ begin
 end
 $$;
 
-comment on function forgetting.check_erasure_reason(text) is
+comment on function forgetting.check_erasure_reason is
   'Raises L9VAL if there is no reason, and L9LIM if it is longer than 200 bytes.';
 
 -- Refuses as a whole if a derived memory is out of the caller's reach. Then each step returns what it removed, and an
@@ -36,9 +34,7 @@ comment on function forgetting.check_erasure_reason(text) is
 create function forgetting.erase_marked(
   me identity.identity, erasure_id uuid, reason text, tenant_id uuid default null, user_id uuid default null)
 returns public.erasure
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -73,5 +69,6 @@ begin
 end
 $$;
 
-comment on function forgetting.erase_marked(identity.identity, uuid, text, uuid, uuid) is
-  'Erases the memories that have a tombstone of this erasure, and those derived only from them, from every place that holds contents. Not executable by callers.';
+comment on function forgetting.erase_marked is
+  'Erases the memories that have a tombstone of this erasure, and those derived only from them, from every place '
+  'that holds contents. Not executable by callers.';

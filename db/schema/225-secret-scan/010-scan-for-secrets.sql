@@ -4,7 +4,9 @@
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
-comment on column public.stored_secret.row_id is 'The id that names the row, such as the packet_id of a memory, of its versions, or of the memory that was saved under an idempotency key.';
+comment on column public.stored_secret.row_id is
+  'The id that names the row, such as the packet_id of a memory, of its versions, or of the memory that was saved '
+  'under an idempotency key.';
 comment on column public.stored_secret.field is 'The column and, in a document, the path.';
 comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
 comment on column public.stored_secret.line is 'The line of the text that it begins in, from 1.';
@@ -19,9 +21,7 @@ comment on column public.secret_scan.findings is 'The secrets of these rows.';
 
 create function secrets.guarded_tables()
 returns table (table_name text, guarded regclass, key_column name, columns name[])
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 begin atomic
   select c.relname::text, c.oid::regclass, k.attname,
     array(select a.attname from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum = any (t.tgattr::int2[]) order by a.attnum)
@@ -38,14 +38,12 @@ begin atomic
   select 'memory_tombstones', 'public.memory_tombstones', 'packet_id', '{reason}';
 end;
 
-comment on function secrets.guarded_tables() is
-  'The tables that a scan looks through: those that the guard stands on, earlier versions of memories, and tombstones; with the column that names a row and the columns that are looked at.';
+comment on function secrets.guarded_tables is
+  'The tables that a scan looks through: those that the guard stands on, earlier versions of memories, and '
+  'tombstones; with the column that names a row and the columns that are looked at.';
 
 create function secrets.find_in_idempotency_keys(packet_ids uuid[], out keys_scanned integer, out findings public.stored_secret[])
-language plpgsql
-stable
-security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 begin
   perform secrets.require_scanner();
@@ -58,27 +56,25 @@ begin
 end
 $$;
 
-comment on function secrets.find_in_idempotency_keys(uuid[]) is
-  'The secrets in the idempotency keys under which these memories were saved: how many keys there are, and the patterns, never a key. For callers of scan_for_secrets(). Definer: a caller sees its own keys only, and an administrator scans those of all.';
+comment on function secrets.find_in_idempotency_keys is
+  'The secrets in the idempotency keys under which these memories were saved: how many keys there are, and the '
+  'patterns, never a key. For callers of scan_for_secrets(). Definer: a caller sees its own keys only, and an '
+  'administrator scans those of all.';
 
 create function secrets.require_scanner()
 returns void
-language sql
-stable
-security definer
-set search_path = ''
+language sql stable security definer set search_path = ''
 return administration.require_whole_token(administration.require_administrator(null));
 
-comment on function secrets.require_scanner() is
-  'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited token. Definer: callers cannot execute the checks of the schema administration. The scan itself runs with the rights of the caller.';
+comment on function secrets.require_scanner is
+  'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited token. Definer: callers cannot '
+  'execute the checks of the schema administration. The scan itself runs with the rights of the caller.';
 
 -- The cursor is a table and the last id in it. Rows are read under the caller's policies; only idempotency keys,
 -- which belong to their writers, are read as the owner.
 create function public.scan_for_secrets(after text default null, max_rows integer default 500)
 returns public.secret_scan
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -127,9 +123,13 @@ begin
 end
 $$;
 
-comment on function public.scan_for_secrets(text, integer) is
-  'Compares stored rows that the caller may read with the patterns for credentials, step by step: it returns the ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For admins whose token covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
+comment on function public.scan_for_secrets is
+  'Compares stored rows that the caller may read with the patterns for credentials, step by step: it returns the '
+  'ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For admins whose token '
+  'covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
 
-grant execute on function secrets.require_scanner(), secrets.guarded_tables(), secrets.guarded_columns(regclass, text[]),
-  secrets.find_in_idempotency_keys(uuid[]), secrets.field_of(text) to l9_admin;
-grant execute on function public.scan_for_secrets(text, integer) to l9_admin;
+grant execute on function
+  secrets.require_scanner, secrets.guarded_tables, secrets.guarded_columns, secrets.find_in_idempotency_keys,
+  secrets.field_of
+to l9_admin;
+grant execute on function public.scan_for_secrets to l9_admin;

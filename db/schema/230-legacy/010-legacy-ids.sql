@@ -3,9 +3,7 @@
 
 create function legacy.tg_packet_store__forget_legacy()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 begin
   update legacy.legacy_ids i set source_hash = null, content_hash = null, leftover = null
@@ -15,8 +13,9 @@ begin
 end
 $$;
 
-comment on function legacy.tg_packet_store__forget_legacy() is
-  'When a memory is deleted, clears what the list of old ids holds of its content; the ids stay. Definer: nobody else writes that list.';
+comment on function legacy.tg_packet_store__forget_legacy is
+  'When a memory is deleted, clears what the list of old ids holds of its content; the ids stay. Definer: nobody '
+  'else writes that list.';
 
 create table legacy.legacy_ids (
   source text not null,
@@ -36,26 +35,30 @@ create table legacy.legacy_ids (
 create index legacy_ids_new_idx on legacy.legacy_ids (new_id);
 
 comment on table legacy.legacy_ids is
-  'What became of each row of the old tables. An entry outlives its memory, so that a memory deleted here is not imported again.';
+  'What became of each row of the old tables. An entry outlives its memory, so that a memory deleted here is not '
+  'imported again.';
 comment on column legacy.legacy_ids.source is 'The database that the row came from.';
 comment on column legacy.legacy_ids.source_table is 'The old table, such as memory.long_term.';
 comment on column legacy.legacy_ids.source_id is 'The id of the row in the old table, as text.';
 comment on column legacy.legacy_ids.new_id is 'The memory (packet_id) or audit row (audit_id) that the row became.';
 comment on column legacy.legacy_ids.outcome is
-  'moved: the row became a memory of its own; merged: a memory with the same content already existed; recorded: the row became a row of audit_log.';
+  'moved: the row became a memory of its own; merged: a memory with the same content already existed; recorded: the '
+  'row became a row of audit_log.';
 comment on column legacy.legacy_ids.source_hash is
   'SHA-256 of the old content, unchanged (for an audit row, of the whole row). Null once the memory is deleted.';
 comment on column legacy.legacy_ids.content_hash is
   'The content hash, computed like packet_store.content_hash. Null once the memory is deleted.';
 comment on column legacy.legacy_ids.leftover is
-  'For a merged row, what the existing memory does not contain: metadata, tags, unmapped columns. Null once the memory is deleted.';
+  'For a merged row, what the existing memory does not contain: metadata, tags, unmapped columns. Null once the '
+  'memory is deleted.';
 comment on column legacy.legacy_ids.moved_at is 'When the row was imported.';
 
 alter table legacy.legacy_ids enable row level security;
 alter table legacy.legacy_ids force row level security;
 
 create policy definer_functions on legacy.legacy_ids to l9_owner using (true);
-comment on policy definer_functions on legacy.legacy_ids is 'The functions of schema legacy read and write it. Nobody else does.';
+comment on policy definer_functions on legacy.legacy_ids is
+  'The functions of schema legacy read and write it. Nobody else does.';
 
 create trigger _900_forget_legacy after delete on public.packet_store
   referencing old table as old_rows

@@ -4,9 +4,7 @@
 
 create function legacy.require_legacy_import()
 returns void
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
 begin
   if not packets.is_legacy_import() then
@@ -15,4 +13,4 @@ begin
 end
 $$;
 
-comment on function legacy.require_legacy_import() is 'Raises L9SCP unless is_legacy_import().';
+comment on function legacy.require_legacy_import is 'Raises L9SCP unless is_legacy_import().';

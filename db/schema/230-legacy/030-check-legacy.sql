@@ -12,12 +12,12 @@ comment on policy definer_legacy_reads on public.packet_store is
 comment on policy definer_legacy_imports on public.packet_store is
   'While l9_owner imports old memories, it inserts them; tg_packet_store__check_legacy checks them.';
 comment on policy definer_legacy_merges on public.packet_store is
-  'While l9_owner imports old memories, an existing memory takes the longer life, the higher importance and the tags of its duplicate.';
+  'While l9_owner imports old memories, an existing memory takes the longer life, the higher importance and the '
+  'tags of its duplicate.';
 
 create function legacy.tg_packet_store__check_legacy()
 returns trigger
-language plpgsql
-set search_path = ''
+language plpgsql set search_path = ''
 as $$
 declare
   has_projects boolean;
@@ -38,8 +38,9 @@ begin
 end
 $$;
 
-comment on function legacy.tg_packet_store__check_legacy() is
-  'Checks an imported memory in place of the stamp and the scope check: its writer must be an actor of the tenant, and its scope and project must fit together.';
+comment on function legacy.tg_packet_store__check_legacy is
+  'Checks an imported memory in place of the stamp and the scope check: its writer must be an actor of the tenant, '
+  'and its scope and project must fit together.';
 
 create trigger _300_check_legacy before insert or update on public.packet_store
   for each row when (current_user = 'l9_owner' and packets.is_legacy_import())

@@ -2,10 +2,7 @@
 
 create function legacy.legacy_uuid(source text, source_table text, source_id text, created timestamptz)
 returns uuid
-language sql
-immutable
-parallel safe
-set search_path = ''
+language sql immutable parallel safe set search_path = ''
 begin atomic
   with parts as (
     select substring(pg_catalog.sha256(pg_catalog.convert_to(
@@ -21,5 +18,6 @@ begin atomic
   select pg_catalog.encode(bytes, 'hex')::uuid from versioned;
 end;
 
-comment on function legacy.legacy_uuid(text, text, text, timestamptz) is
-  'The id for an old row whose own id is not a UUID or is already used: a version 7 UUID made of its time and a hash of its origin. The same row always gets the same id.';
+comment on function legacy.legacy_uuid is
+  'The id for an old row whose own id is not a UUID or is already used: a version 7 UUID made of its time and a '
+  'hash of its origin. The same row always gets the same id.';

@@ -37,11 +37,7 @@ returns table (
   content_hash bytea,
   embedding text
 )
-language sql
-stable
-set search_path = ''
-set enable_seqscan = off
-set jit = off
+language sql stable set search_path = '' set enable_seqscan = off set jit = off
 as $$
   with input as materialized (
     select e.place, r.*,
@@ -127,5 +123,6 @@ as $$
     ordered as (duplicates order by f.place)
 $$;
 
-comment on function legacy.classify_legacy_row(text, text, uuid, jsonb) is
-  'What importing these old rows would do, with a reason for each row that can''t be imported; changes nothing. It finds no duplicates unless is_legacy_import().';
+comment on function legacy.classify_legacy_row is
+  'What importing these old rows would do, with a reason for each row that can''t be imported; changes nothing. It '
+  'finds no duplicates unless is_legacy_import().';

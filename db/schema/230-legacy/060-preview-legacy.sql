@@ -9,13 +9,12 @@ create type legacy.legacy_outcome as (
 );
 
 comment on type legacy.legacy_outcome is
-  'What became of an old row: moved or merged with the resulting memory and whether its vector was imported, or the reason why it was not imported.';
+  'What became of an old row: moved or merged with the resulting memory and whether its vector was imported, or the '
+  'reason why it was not imported.';
 
 create function legacy.preview_legacy(source text, source_table text, tenant_id uuid, records jsonb)
 returns setof legacy.legacy_outcome
-language sql
-stable
-set search_path = ''
+language sql stable set search_path = ''
 as $$
   select j.source_id,
     case
@@ -30,4 +29,4 @@ as $$
   order by j.place
 $$;
 
-comment on function legacy.preview_legacy(text, text, uuid, jsonb) is 'What import_legacy() would do; changes nothing.';
+comment on function legacy.preview_legacy is 'What import_legacy() would do; changes nothing.';

@@ -4,11 +4,7 @@
 create function legacy.import_legacy(
   source text, source_table text, tenant_id uuid, records jsonb, model text, dimensions integer, is_present_model boolean)
 returns setof legacy.legacy_outcome
-language plpgsql
-volatile
-set search_path = ''
-set enable_seqscan = off
-set jit = off
+language plpgsql volatile set search_path = '' set enable_seqscan = off set jit = off
 as $$
 #variable_conflict use_column
 declare
@@ -101,5 +97,6 @@ begin
 end
 $$;
 
-comment on function legacy.import_legacy(text, text, uuid, jsonb, text, integer, boolean) is
-  'Imports old rows into packet_store and their vectors into memory_embeddings, and records what became of each, in one transaction. It works only if is_legacy_import(): even with a grant, no other role could insert through it.';
+comment on function legacy.import_legacy is
+  'Imports old rows into packet_store and their vectors into memory_embeddings, and records what became of each, in '
+  'one transaction. It works only if is_legacy_import(): even with a grant, no other role could insert through it.';

@@ -3,11 +3,7 @@
 
 create function legacy.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
 returns table (source_id text, state text)
-language sql
-stable
-set search_path = ''
-set enable_seqscan = off
-set jit = off
+language sql stable set search_path = '' set enable_seqscan = off set jit = off
 as $$
   with recorded as materialized (
     select i.source_id, i.new_id, i.outcome, i.source_hash, i.content_hash, i.moved_at
@@ -36,16 +32,14 @@ as $$
   order by o.place
 $$;
 
-comment on function legacy.compare_legacy(text, text, text[], text[]) is
-  'The state of old rows, given their ids and the hashes of their contents: new (not imported), kept (identical here), edited (changed here since), gone (deleted here since), changed (changed in the old table after the import), or different, which should not occur.';
+comment on function legacy.compare_legacy is
+  'The state of old rows, given their ids and the hashes of their contents: new (not imported), kept (identical '
+  'here), edited (changed here since), gone (deleted here since), changed (changed in the old table after the '
+  'import), or different, which should not occur.';
 
 create function legacy.compare_legacy_actors(source text, source_table text, writers jsonb)
 returns table (source_id text)
-language sql
-stable
-set search_path = ''
-set enable_seqscan = off
-set jit = off
+language sql stable set search_path = '' set enable_seqscan = off set jit = off
 as $$
   select w.source_id
   from jsonb_to_recordset(writers) as w (
@@ -60,5 +54,7 @@ as $$
       and (p.metadata ->> 'creator', p.metadata ->> 'source') is distinct from (w.creator, w.source)
 $$;
 
-comment on function legacy.compare_legacy_actors(text, text, jsonb) is
-  'The ids of those of the given imported rows whose audit row or memory names other writers than given: caller, creator, source and tool_name of an audit row (found by occurred_at), creator and source of a memory. Merged rows keep the writer of the memory that they were merged into, and are not compared.';
+comment on function legacy.compare_legacy_actors is
+  'The ids of those of the given imported rows whose audit row or memory names other writers than given: caller, '
+  'creator, source and tool_name of an audit row (found by occurred_at), creator and source of a memory. Merged '
+  'rows keep the writer of the memory that they were merged into, and are not compared.';

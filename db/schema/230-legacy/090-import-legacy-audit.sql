@@ -3,9 +3,7 @@
 
 create function legacy.write_legacy_audit(tenant_id uuid, rows jsonb)
 returns void
-language sql
-volatile
-set search_path = ''
+language sql volatile set search_path = ''
 begin atomic
   insert into public.audit_log (
     audit_id, occurred_at, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details)
@@ -18,15 +16,14 @@ begin atomic
     caller text, creator text, source text, tool_name text, sqlstate text, details jsonb);
 end;
 
-comment on function legacy.write_legacy_audit(uuid, jsonb) is
-  'Adds rows of the old audit tables to audit_log with their original times and callers. Only import_legacy_audit() calls it.';
+comment on function legacy.write_legacy_audit is
+  'Adds rows of the old audit tables to audit_log with their original times and callers. Only import_legacy_audit() '
+  'calls it.';
 
 -- A row about an old memory gets the id that the memory has here, if the list of old ids names exactly one.
 create function legacy.import_legacy_audit(source text, source_table text, tenant_id uuid, records jsonb)
 returns bigint
-language plpgsql
-volatile
-set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 #variable_conflict use_column
 declare
@@ -54,6 +51,7 @@ begin
 end
 $$;
 
-comment on function legacy.import_legacy_audit(text, text, uuid, jsonb) is
-  'Imports old audit rows into audit_log and records which, in one transaction. It works only if is_legacy_import().';
+comment on function legacy.import_legacy_audit is
+  'Imports old audit rows into audit_log and records which, in one transaction. It works only if '
+  'is_legacy_import().';
 -- There is no grant on any function of this schema: l9_owner owns them.
