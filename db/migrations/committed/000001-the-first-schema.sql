@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:83f678aa50286bab2e291a1776064cc242c23085
+--! Hash: sha1:bce4895d96a7562d22b7b3c8e2a105b0d7272ca4
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -15623,7 +15623,7 @@ begin
     select d from unnest(drafts) as d
     left join public.packet_store p on p.packet_id = d.packet_id and p.part_of = document.packet_id
     where p.packet_id is null or p.tags <> document.tags
-      or (p.envelope || d.fields) - 'content' <> (p.envelope || '{"occurrence": null}') - 'content' );
+      or (p.envelope || d.fields) - 'content' <> ('{"occurrence": null}'::jsonb || p.envelope) - 'content');
   if cardinality(drafts) > documents.writes_left() then
     -- What is left is stored by later transactions, so that others run between them: what would be refused then is refused now.
     perform secrets.check_texts(array(select d.fields ->> 'body_md' from unnest(drafts) as d), 'body_md');

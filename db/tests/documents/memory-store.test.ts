@@ -152,6 +152,8 @@ describe('memory_store of documents', () => {
           weight: 4,
           arbitrary: fc.tuple(fc.nat(5), fc.integer({ min: 1, max: 90 })).map(([n, length]) => paragraph(n, length)),
         },
+        // Of one line several sections have the same text.
+        fc.integer({ min: 3000, max: 8000 }).map((length) => `${'la '.repeat(length / 3)}\n`),
         fc.constantFrom(
           '# One\n\n',
           '## Two\n',
