@@ -89,7 +89,7 @@ export const kindExamples: KindExample[] = [
     },
     required: ['subject_ref', 'change_type', 'summary'],
     bad: [
-      ['files', { files: 'limits.yml' }],
+      ['files', { files: [1] }],
       ['commit_sha', { commit_sha: 'a'.repeat(65) }],
     ],
     same: { details: 'It was 20 before.' },
@@ -118,7 +118,7 @@ export const kindExamples: KindExample[] = [
     required: ['title', 'status', 'rationale'],
     bad: [
       ['status', { status: 'done' }],
-      ['alternatives', { alternatives: 'two queues' }],
+      ['alternatives', { alternatives: [{ a: 1 }] }],
       ['titel', { titel: 'a typo' }],
     ],
     same: { rationale: 'Two queues would drift apart.' },
@@ -184,7 +184,7 @@ export const kindExamples: KindExample[] = [
     },
     required: ['repository', 'pr_number', 'title', 'status'],
     bad: [
-      ['pr_number', { pr_number: '17' }],
+      ['pr_number', { pr_number: 'seventeen' }],
       ['merged_at', { merged_at: '12:00' }],
     ],
     same: { title: 'Pay with an invoice' },

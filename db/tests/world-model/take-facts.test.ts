@@ -73,7 +73,7 @@ describe('facts in the world model', () => {
     const p = project();
     await apply('C', p, [{ entity_id: 'billing', attributes: { region: 'eu', 'is led by': 'nobody' } }]);
     const fact = await assert('C', 'Ann', p);
-    expect(await state('C', p)).toStrictEqual({ Billing: { region: 'eu', 'is led by': 'Ann' } });
+    expect(await state('C', p)).toStrictEqual({ billing: { region: 'eu', 'is led by': 'Ann' } });
     await remove('C', fact.source_packet);
     expect(await state('C', p)).toStrictEqual({ billing: { region: 'eu', 'is led by': 'nobody' } });
   });

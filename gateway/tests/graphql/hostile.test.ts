@@ -126,14 +126,21 @@ describe('the GraphQL API', () => {
   });
 
   it('answers a body that is not JSON with a documented error, which does not repeat it', async () => {
-    for (const body of ['{"query": "{ a secret', '"a text"', 'null', '']) {
+    const notJson = 'body: not valid JSON';
+    const noObject = 'body: must be an object or a list';
+    for (const [body, message] of [
+      ['{"query": "{ a secret', notJson],
+      ['"a text"', noObject],
+      ['null', noObject],
+      ['', notJson],
+    ] as const) {
       const { status, text } = await send('/graphql', { method: 'POST', body });
       expect([status, JSON.parse(text)], body).toStrictEqual([
         400,
         {
           errors: [
             {
-              message: 'body: not valid JSON',
+              message,
               extensions: { code: 'INVALID_INPUT', sqlstate: 'L9VAL', field: 'body' },
             },
           ],

@@ -194,11 +194,19 @@ describeOnEmbedded('a home folder that was used', () => {
     const data = stampsOf(join(home, 'data'));
     const editor = run([cli, 'mcp', '--caller', 'C']);
     const initialize = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'e', version: '1' } };
-    editor.process.stdin?.end(
-      `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: initialize })}\n`,
-    );
+    const call = { name: 'search_memory', arguments: { query: 'anything' } };
+    for (const message of [
+      { id: 1, method: 'initialize', params: initialize },
+      { id: 2, method: 'tools/call', params: call },
+    ])
+      editor.process.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+    editor.process.stdin?.end();
     await editor.exit;
-    expect(JSON.parse(editor.stdout).error.message).toMatch(/without PG_VERSION: put a whole backup/);
+    const answers = editor.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(answers.find(({ id }) => id === 2).error.message).toMatch(/without PG_VERSION: put a whole backup/);
     expect(stampsOf(join(home, 'data'))).toStrictEqual(data);
   });
 

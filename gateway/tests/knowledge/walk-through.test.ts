@@ -162,7 +162,7 @@ describe('the walk from memories to knowledge', () => {
     );
     expect(getWorldModel.version).toBe(8);
     expect(getWorldModel.entities[0]).toStrictEqual({
-      entityId: 'Website',
+      entityId: 'website',
       version: 8,
       attributes: { deployments: 7, day: 'Thursday' },
     });

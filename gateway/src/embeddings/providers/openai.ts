@@ -58,6 +58,8 @@ export function openaiEmbedder(config: EmbeddingConfig, logger: Logger, tuning: 
   // Other models may refuse the parameter. They get it only after an answer with more dimensions than we store.
   let asksDimensions = /(^|\/)text-embedding-3-/.test(model);
 
+  const closing = new AbortController();
+
   async function embedBatch(texts: string[]): Promise<number[][]> {
     const vectors = await request(texts, asksDimensions);
     if (asksDimensions || !vectors.some((vector) => vector.length > dimensions)) return vectors.map(checked);
@@ -75,12 +77,14 @@ export function openaiEmbedder(config: EmbeddingConfig, logger: Logger, tuning: 
     try {
       return await breaker.execute(async () => {
         // The timeout of the client ends with the headers, and a server may request long pauses between retries.
-        const signal = AbortSignal.timeout(timeoutMs * (maxRetries + 1));
+        const limit = AbortSignal.timeout(timeoutMs * (maxRetries + 1));
+        const signal = AbortSignal.any([limit, closing.signal]);
         try {
           const answer = await client.embeddings.create(body, { signal });
           return inOrder(answer.data, input.length);
         } catch (error) {
-          throw signal.aborted ? new EmbedderUnavailable('the embedding provider timed out') : translated(error, model);
+          if (closing.signal.aborted) throw new EmbedderUnavailable('the embedder is closed');
+          throw limit.aborted ? new EmbedderUnavailable('the embedding provider timed out') : translated(error, model);
         }
       });
     } catch (error) {
@@ -113,7 +117,11 @@ export function openaiEmbedder(config: EmbeddingConfig, logger: Logger, tuning: 
     async chunk(text) {
       return text.length * MAX_TOKENS_PER_CHARACTER <= LIMITS.maxTokens ? [] : worker.chunk(text, LIMITS);
     },
-    close: worker.close,
+    // A request that nobody waits for any more would keep the process alive.
+    async close() {
+      closing.abort();
+      await worker.close();
+    },
   };
 }
 
