@@ -62,7 +62,7 @@ describe('reflect and recall_lessons', () => {
     const { status, reflection } = told.data.reflect;
     expect(status).toBe('inserted');
     expect(reflection.content).toBe('Cache keys need the tenant in them.');
-    expect([reflection.tags, reflection.entities]).toStrictEqual([['cache'], ['cache']]);
+    expect([reflection.tags, reflection.entities]).toStrictEqual([['cache'], ['Cache']]);
     expect(reflection.memory).toStrictEqual({ kind: 'reflection', reflection: { timesSeen: 1 } });
 
     const onTask = await gateway.graphql(
