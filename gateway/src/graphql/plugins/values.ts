@@ -135,7 +135,7 @@ function finished(error: Shown, query: string): Shown {
   const before = query.split('\n').slice(0, place?.line ?? 0);
   const line = before.pop() ?? '';
   const at = (place?.column ?? 1) - 1;
-  const isOfValue = /["\d.$[{A-Z-]/.test(line[at] ?? '');
+  const isOfValue = /^(?:["\d.$[{A-Z-]|(?:true|false|null)\b)/.test(line.slice(at));
   const [, field] = (isOfValue && /(\w+)\s*:[\s[]*$/.exec([...before, line.slice(0, at)].join('\n'))) || [];
   return {
     ...error,
