@@ -56,7 +56,7 @@ export function logRequests(logger: Logger): RequestHandler {
       }),
       res: ({ statusCode }: { statusCode: number }) => ({ statusCode }),
     },
-    // What says that the server is busy or not ready is an answer, not a failure.
+    // Being busy or not ready is an answer, not a failure.
     customLogLevel: (_request, response, error) => (error || response.statusCode === 500 ? 'error' : 'debug'),
   });
   return (request, response, next) => {

@@ -205,7 +205,7 @@ describe('the level of a line', () => {
     await fetch(`${url}/mcp`, { method: 'POST', headers, body: '[{"id": 1}]' });
     await fetch(`${url}/graphql`, { headers });
     await fetch(`${url}/marzipan`);
-    // What clients of MCP ask in any case is no refusal.
+    // Requests that every client of MCP makes are not counted as refusals.
     await fetch(`${url}/mcp`, { headers });
     await fetch(`${url}/.well-known/oauth-protected-resource`, { headers });
     const refused = told();

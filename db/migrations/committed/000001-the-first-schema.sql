@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:bce4895d96a7562d22b7b3c8e2a105b0d7272ca4
+--! Hash: sha1:2b98e3ed71a1558d84728a93c517ae7f73c3bd3d
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1728,7 +1728,7 @@ language sql stable parallel safe set search_path = ''
 begin atomic
   select pg_catalog.jsonb_build_object(
       'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
-      -- What a job does of itself is written as what it derives.
+      -- Rows that a job derives are written as its own.
       'creator', coalesce((me).creator, case when identity.current_role_name() = 'l9_worker' then 'job' end),
       'source', coalesce((me).source, case when identity.current_role_name() = 'l9_worker' then 'l9-memory' end))
     || case when coalesce((me).org_id, (me).user_id) is null then '{}' else
@@ -1750,7 +1750,7 @@ return audit.actor_of(identity.current_identity());
 
 comment on function audit.audit_actor is 'The present caller as the details of every audit row name it.';
 
--- What the caller named is replaced by its form without secrets; what the database says itself is inserted as it is.
+-- Texts that the caller named are replaced by their form without secrets; those of the database are inserted as they are.
 create function audit.add_audit_row(
   audit_id uuid,
   operation text,
@@ -4689,7 +4689,7 @@ create table public.secret_patterns (
 );
 
 comment on table public.secret_patterns is
-  'What is taken for a secret: the built-in patterns (tenant_id is null) and those that the administrators of a '
+  'Patterns of secrets: the built-in ones (tenant_id is null) and those that the administrators of a '
   'tenant added with register_secret_pattern().';
 comment on column public.secret_patterns.pattern_id is 'Id of the pattern.';
 comment on column public.secret_patterns.tenant_id is
@@ -4923,7 +4923,7 @@ comment on function secrets.token_formats is
 create function secrets.alphabet(name text)
 returns text
 language sql immutable parallel safe set search_path = ''
--- What stands behind the name is allowed, too: url64. is that of URLs and the dot.
+-- Names may be followed by more: url64. is the alphabet of URLs with the dot.
 return '[' || case substring(name from '^[a-z0-9]+')
   when 'digit' then '0-9'
   when 'hex' then 'a-f0-9'
@@ -5200,7 +5200,7 @@ begin
     end if;
   end loop;
   content := replace(replace(replace(replace(replace(replace(content, '&lowbar;', '_'), '&colon;', ':'), '&equals;', '='), '&sol;', '/'), '&period;', '.'), '&amp;', '&');
-  -- What is left cannot be decoded again.
+  -- The rest cannot be decoded again.
   return replace(content, '%', ' ');
 end
 $$;
@@ -5413,7 +5413,7 @@ insert into public.secret_patterns (name, finds, hint, expression, verification,
     '[A-Za-z0-9]{32,}', 'any', 'session', 'length');
 --! EndIncluded 036-secrets/020-built-in-patterns.sql
 --! Included 036-secrets/025-public-identifiers.sql
--- What is made to be known to all, and looks as random as a secret: addresses and transactions of chains, decentralised
+-- Public identifiers that look as random as a secret: addresses and transactions of chains, decentralised
 -- identifiers, and identifiers of contents and peers. The verification of matches asks is_public_identifier().
 create function secrets.decode_base58(encoded text, alphabet text default '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz')
 returns bytea
@@ -5703,7 +5703,7 @@ end
 $$;
 
 comment on function secrets.decode_beginning is
-  'The first 60 bytes of a text in base64; an empty text if it is none.';
+  'The first 60 bytes of a text in base64; an empty text if it is not base64.';
 
 create function secrets.passes_luhn(digits text)
 returns boolean
@@ -5744,7 +5744,7 @@ begin
     when 'quoted value' then
       return not secrets.names_a_place(whole, part) and secrets.is_likely_value(part, is_quoted => true);
     when 'command value' then
-      -- What stands behind such an option is a password, also if it is a word with a number.
+      -- Such an option is followed by a password, even if that is a word with a number.
       return not secrets.names_a_place(whole, part) and (secrets.is_likely_value(part, is_quoted => true)
         or length(part) >= 8 and part ~ '[A-Za-z]' and part ~ '[0-9]' and part !~ '^(?:-|[.~]{0,2}/|[\w.-]*:/)' and not secrets.is_placeholder(part));
     when 'labelled value' then
@@ -5755,7 +5755,7 @@ begin
     when 'labelled token' then
       return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
     when 'any' then
-      -- What a redaction has left is no secret.
+      -- A redaction leaves no secret.
       return part !~ '^\[redacted: ';
     when 'any value' then
       return secrets.is_any_value(part);
@@ -6246,7 +6246,7 @@ $$;
 comment on function secrets.places_of is
   'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which '
   'ends early. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
-  'more than max_likenesses() matches that are none.';
+  'more than max_likenesses() false matches.';
 
 -- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
 -- their words.
@@ -12193,7 +12193,7 @@ begin
     and exists (
       select from public.memory_embeddings e
       where e.packet_id = p.packet_id and e.embedding_type = 'content' and e.model = serving)
-    -- What waits no longer and has no vector is a text of which the model knows nothing.
+    -- A memory that waits no longer and has no vector is a text of which the model knows nothing.
     and exists (
       select from embeddings.pending_embeddings q where q.packet_id = p.packet_id and q.model = switch_embedding_model.model)
     and not exists (
@@ -12337,7 +12337,7 @@ comment on column public.save_result."similar" is
 --! Included 060-duplicates/015-telling-words.sql
 -- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts here.
 -- To extend it, add words to the row of their language, class and meaning, or a row. A * at the end stands for any ending.
--- What means something else in another language (the German "sei", the Italian 6) stands in the last column, and counts only in
+-- A word that means something else in another language (the German "sei", the Italian 6) has it in the last column, and counts only in
 -- a text of its own language, which is known by its marker words. Words of Chinese, Japanese and Korean have up to three
 -- characters.
 
@@ -13006,7 +13006,7 @@ from (values
   ('fi', 'instead', 'time/1', 'ennen', ''), ('fi', 'instead', 'time/2', 'jälkeen', ''), ('fi', 'instead', 'often/1', 'aina', ''),
   ('fi', 'instead', 'often/2', 'koskaan', ''), ('fi', 'instead', 'open/1', 'auki', ''), ('fi', 'instead', 'open/2', 'kiinni', ''),
   ('fi', 'instead', 'allow/1', 'sallittu', ''), ('fi', 'instead', 'allow/2', 'kielletty', ''),
-  -- What makes the opposite of the rest of a word.
+  -- Prefixes and endings that make the opposite of a word.
   ('mul', 'prefix', 'not',
     'un in im il ir dis non de dé des dés mis anti ab mal ent on ne nie bez без бес не небез ni na epä ei غير لا ن نا بی אי
     בלתי अ अन ना नि nem de- o u a',
@@ -13161,7 +13161,7 @@ begin atomic
     from uses u
     group by u.word
   ), rough as materialized (
-    -- What shares little is not looked at any closer.
+    -- Texts that share little are compared no further.
     select count(*) filter (where in_one > 0 and in_other > 0) > 0.4 * count(*) as is_near from counted
   ), stemmed as materialized (
     select c.*, stem.stems[1] as stem, coalesce(stem.stems = '{}', false) as is_stop
@@ -13479,7 +13479,7 @@ $$;
 comment on function duplicates.find_similar is
   'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, '
   'most similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing '
-  'words hold a negation, a value or an opposite is none.';
+  'words hold a negation, a value or an opposite is not one.';
 
 grant execute on function duplicates.similarity_threshold, duplicates.find_similar to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/030-find-similar.sql
@@ -15625,7 +15625,7 @@ begin
     where p.packet_id is null or p.tags <> document.tags
       or (p.envelope || d.fields) - 'content' <> ('{"occurrence": null}'::jsonb || p.envelope) - 'content');
   if cardinality(drafts) > documents.writes_left() then
-    -- What is left is stored by later transactions, so that others run between them: what would be refused then is refused now.
+    -- Later transactions store the rest, so that others run between them: a text that they would refuse is refused now.
     perform secrets.check_texts(array(select d.fields ->> 'body_md' from unnest(drafts) as d), 'body_md');
     drafts := drafts[:documents.writes_left()];
     perform set_config('l9.is_unfinished', 'true', true);
@@ -16414,8 +16414,8 @@ begin
 end
 $$;
 
-comment on function memories.check_list is 'The texts of a list in an item; raises L9VAL or L9LIM if it is none.';
-comment on function memories.check_ids is 'The ids of a list in an item; raises L9VAL or L9LIM if it is none.';
+comment on function memories.check_list is 'The texts of a list in an item; raises L9VAL or L9LIM if it is not a list.';
+comment on function memories.check_ids is 'The ids of a list in an item; raises L9VAL or L9LIM if it is not a list.';
 
 create function memories.given_items(items jsonb)
 returns jsonb
@@ -17705,7 +17705,7 @@ begin
   -- Else an agent could take the statement of an administrator away, or change what it rests on.
   perform packets.claim_text(source.packet_id);
   new.creator := coalesce(me.creator, 'job');
-  -- What a job derives is the word of whoever wrote the memory.
+  -- A row that a job derives is the word of the writer of the memory.
   new.source := coalesce(me.source, source.metadata ->> 'source', 'l9-memory');
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
@@ -20076,7 +20076,7 @@ begin atomic
     where is_single and f.retracted_at is null
     window w as (order by f.valid_from, f.is_from_admin desc, f.recorded_at, f.fact_id)
   ), chain as (
-    -- What agents state once an administrator has spoken is not part of it.
+    -- Statements by agents after one by an administrator are not part of it.
     select p.*, lead(p.fact_id) over c as next_id, lead(p.valid_from) over c as next_from, lead(p.recorded_at) over c as next_recorded
     from placed p
     where p.is_from_admin or p.period = 0
@@ -20482,7 +20482,7 @@ begin
     new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
-  -- What is stated again from when it had ended on holds again.
+  -- A fact that is stated again from its end on holds again.
   update public.fact_evidence e set valid_to = null, end_stated_at = null
   where e.fact_id = id and e.valid_to <= begins_at and (not e.is_from_admin or by_admin);
   insert into public.fact_evidence as e (
@@ -20500,7 +20500,7 @@ begin
     valid_to = coalesce(excluded.valid_to, e.valid_to),
     end_stated_at = coalesce(excluded.end_stated_at, e.end_stated_at),
     content_hash = excluded.content_hash,
-    -- What a job finds of itself is no longer only a model's extraction.
+    -- A fact that a job finds too is no longer a model's extraction alone.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
     into_world = e.into_world or excluded.into_world,
     updated_at = clock_timestamp();
@@ -24654,7 +24654,7 @@ return array(
 comment on function search.first_name_patterns is
   'What the names of speakers begin with whom a query names by their first names: its words of at least three '
   'letters with a capital, without stop words. Without a capital "project" would name a Project Manager. "Ann '
-  'Jones" does not name Ann Smith, so a word before another with a capital is none.';
+  'Jones" does not name Ann Smith, so a word before another with a capital is not a first name.';
 
 create function search.plain_name(speaker text)
 returns text
@@ -27944,7 +27944,7 @@ begin
   select e.* into entity from public.world_model_entities e where e.audience_id = applied.audience_id and e.entity_id_normalized = key;
   if change -> 'delete' = 'true' then
     if entity.is_from_admin and not applied.is_from_admin then
-      -- What agents have set goes, what administrators have set stays.
+      -- Attributes that agents have set go, those of administrators stay.
       perform world_model.recompute_world(applied.audience_id, false);
       return array['delete'];
     end if;
@@ -27952,7 +27952,7 @@ begin
     return '{}';
   end if;
   if applied.is_from_admin and not entity.is_from_admin and entity.ttl is not null then
-    -- What agents said for a time no longer counts.
+    -- Statements of agents that held for a time no longer count.
     perform world_model.recompute_world(applied.audience_id, false);
     return '{}';
   elsif entity.is_from_admin and not applied.is_from_admin and applied.ttl is not null then
@@ -32932,7 +32932,7 @@ comment on type archive.prepared_session is
   'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line '
   'and column) it may not, and document is null.';
 
--- What is scanned is what is stored: the document is built once, scanned as a whole, and returned for encryption, and
+-- The stored document is the scanned one: it is built once, scanned as a whole, and returned for encryption, and
 -- title, summary and tags are taken from it.
 create function archive.prepare_session_archive(
   session jsonb, scope text default null, project_id text default null, tags text[] default null, redact boolean default false)

@@ -47,7 +47,7 @@ language sql stable parallel safe set search_path = ''
 begin atomic
   select pg_catalog.jsonb_build_object(
       'caller', coalesce((me).caller, 'db:' || identity.current_role_name()),
-      -- What a job does of itself is written as what it derives.
+      -- Rows that a job derives are written as its own.
       'creator', coalesce((me).creator, case when identity.current_role_name() = 'l9_worker' then 'job' end),
       'source', coalesce((me).source, case when identity.current_role_name() = 'l9_worker' then 'l9-memory' end))
     || case when coalesce((me).org_id, (me).user_id) is null then '{}' else
@@ -69,7 +69,7 @@ return audit.actor_of(identity.current_identity());
 
 comment on function audit.audit_actor is 'The present caller as the details of every audit row name it.';
 
--- What the caller named is replaced by its form without secrets; what the database says itself is inserted as it is.
+-- Texts that the caller named are replaced by their form without secrets; those of the database are inserted as they are.
 create function audit.add_audit_row(
   audit_id uuid,
   operation text,

@@ -38,7 +38,7 @@ create table public.secret_patterns (
 );
 
 comment on table public.secret_patterns is
-  'What is taken for a secret: the built-in patterns (tenant_id is null) and those that the administrators of a '
+  'Patterns of secrets: the built-in ones (tenant_id is null) and those that the administrators of a '
   'tenant added with register_secret_pattern().';
 comment on column public.secret_patterns.pattern_id is 'Id of the pattern.';
 comment on column public.secret_patterns.tenant_id is

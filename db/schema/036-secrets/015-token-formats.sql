@@ -184,7 +184,7 @@ comment on function secrets.token_formats is
 create function secrets.alphabet(name text)
 returns text
 language sql immutable parallel safe set search_path = ''
--- What stands behind the name is allowed, too: url64. is that of URLs and the dot.
+-- Names may be followed by more: url64. is the alphabet of URLs with the dot.
 return '[' || case substring(name from '^[a-z0-9]+')
   when 'digit' then '0-9'
   when 'hex' then 'a-f0-9'

@@ -90,7 +90,7 @@ begin
     end if;
   end loop;
   content := replace(replace(replace(replace(replace(replace(content, '&lowbar;', '_'), '&colon;', ':'), '&equals;', '='), '&sol;', '/'), '&period;', '.'), '&amp;', '&');
-  -- What is left cannot be decoded again.
+  -- The rest cannot be decoded again.
   return replace(content, '%', ' ');
 end
 $$;

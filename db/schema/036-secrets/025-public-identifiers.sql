@@ -1,4 +1,4 @@
--- What is made to be known to all, and looks as random as a secret: addresses and transactions of chains, decentralised
+-- Public identifiers that look as random as a secret: addresses and transactions of chains, decentralised
 -- identifiers, and identifiers of contents and peers. The verification of matches asks is_public_identifier().
 create function secrets.decode_base58(encoded text, alphabet text default '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz')
 returns bytea

@@ -174,7 +174,7 @@ end
 $$;
 
 comment on function secrets.decode_beginning is
-  'The first 60 bytes of a text in base64; an empty text if it is none.';
+  'The first 60 bytes of a text in base64; an empty text if it is not base64.';
 
 create function secrets.passes_luhn(digits text)
 returns boolean
@@ -215,7 +215,7 @@ begin
     when 'quoted value' then
       return not secrets.names_a_place(whole, part) and secrets.is_likely_value(part, is_quoted => true);
     when 'command value' then
-      -- What stands behind such an option is a password, also if it is a word with a number.
+      -- Such an option is followed by a password, even if that is a word with a number.
       return not secrets.names_a_place(whole, part) and (secrets.is_likely_value(part, is_quoted => true)
         or length(part) >= 8 and part ~ '[A-Za-z]' and part ~ '[0-9]' and part !~ '^(?:-|[.~]{0,2}/|[\w.-]*:/)' and not secrets.is_placeholder(part));
     when 'labelled value' then
@@ -226,7 +226,7 @@ begin
     when 'labelled token' then
       return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
     when 'any' then
-      -- What a redaction has left is no secret.
+      -- A redaction leaves no secret.
       return part !~ '^\[redacted: ';
     when 'any value' then
       return secrets.is_any_value(part);

@@ -167,7 +167,7 @@ $$;
 comment on function secrets.places_of is
   'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which '
   'ends early. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
-  'more than max_likenesses() matches that are none.';
+  'more than max_likenesses() false matches.';
 
 -- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
 -- their words.

@@ -107,7 +107,7 @@ begin
     and exists (
       select from public.memory_embeddings e
       where e.packet_id = p.packet_id and e.embedding_type = 'content' and e.model = serving)
-    -- What waits no longer and has no vector is a text of which the model knows nothing.
+    -- A memory that waits no longer and has no vector is a text of which the model knows nothing.
     and exists (
       select from embeddings.pending_embeddings q where q.packet_id = p.packet_id and q.model = switch_embedding_model.model)
     and not exists (

@@ -1,6 +1,6 @@
 -- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts here.
 -- To extend it, add words to the row of their language, class and meaning, or a row. A * at the end stands for any ending.
--- What means something else in another language (the German "sei", the Italian 6) stands in the last column, and counts only in
+-- A word that means something else in another language (the German "sei", the Italian 6) has it in the last column, and counts only in
 -- a text of its own language, which is known by its marker words. Words of Chinese, Japanese and Korean have up to three
 -- characters.
 
@@ -669,7 +669,7 @@ from (values
   ('fi', 'instead', 'time/1', 'ennen', ''), ('fi', 'instead', 'time/2', 'jälkeen', ''), ('fi', 'instead', 'often/1', 'aina', ''),
   ('fi', 'instead', 'often/2', 'koskaan', ''), ('fi', 'instead', 'open/1', 'auki', ''), ('fi', 'instead', 'open/2', 'kiinni', ''),
   ('fi', 'instead', 'allow/1', 'sallittu', ''), ('fi', 'instead', 'allow/2', 'kielletty', ''),
-  -- What makes the opposite of the rest of a word.
+  -- Prefixes and endings that make the opposite of a word.
   ('mul', 'prefix', 'not',
     'un in im il ir dis non de dé des dés mis anti ab mal ent on ne nie bez без бес не небез ni na epä ei غير لا ن نا بی אי
     בלתי अ अन ना नि nem de- o u a',

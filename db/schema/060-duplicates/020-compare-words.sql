@@ -132,7 +132,7 @@ begin atomic
     from uses u
     group by u.word
   ), rough as materialized (
-    -- What shares little is not looked at any closer.
+    -- Texts that share little are compared no further.
     select count(*) filter (where in_one > 0 and in_other > 0) > 0.4 * count(*) as is_near from counted
   ), stemmed as materialized (
     select c.*, stem.stems[1] as stem, coalesce(stem.stems = '{}', false) as is_stop

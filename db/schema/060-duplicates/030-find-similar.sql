@@ -138,6 +138,6 @@ $$;
 comment on function duplicates.find_similar is
   'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, '
   'most similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing '
-  'words hold a negation, a value or an opposite is none.';
+  'words hold a negation, a value or an opposite is not one.';
 
 grant execute on function duplicates.similarity_threshold, duplicates.find_similar to l9_agent, l9_admin;

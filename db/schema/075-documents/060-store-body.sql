@@ -85,7 +85,7 @@ begin
     where p.packet_id is null or p.tags <> document.tags
       or (p.envelope || d.fields) - 'content' <> ('{"occurrence": null}'::jsonb || p.envelope) - 'content');
   if cardinality(drafts) > documents.writes_left() then
-    -- What is left is stored by later transactions, so that others run between them: what would be refused then is refused now.
+    -- Later transactions store the rest, so that others run between them: a text that they would refuse is refused now.
     perform secrets.check_texts(array(select d.fields ->> 'body_md' from unnest(drafts) as d), 'body_md');
     drafts := drafts[:documents.writes_left()];
     perform set_config('l9.is_unfinished', 'true', true);

@@ -33,8 +33,8 @@ begin
 end
 $$;
 
-comment on function memories.check_list is 'The texts of a list in an item; raises L9VAL or L9LIM if it is none.';
-comment on function memories.check_ids is 'The ids of a list in an item; raises L9VAL or L9LIM if it is none.';
+comment on function memories.check_list is 'The texts of a list in an item; raises L9VAL or L9LIM if it is not a list.';
+comment on function memories.check_ids is 'The ids of a list in an item; raises L9VAL or L9LIM if it is not a list.';
 
 create function memories.given_items(items jsonb)
 returns jsonb

@@ -25,7 +25,7 @@ begin
   -- Else an agent could take the statement of an administrator away, or change what it rests on.
   perform packets.claim_text(source.packet_id);
   new.creator := coalesce(me.creator, 'job');
-  -- What a job derives is the word of whoever wrote the memory.
+  -- A row that a job derives is the word of the writer of the memory.
   new.source := coalesce(me.source, source.metadata ->> 'source', 'l9-memory');
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;

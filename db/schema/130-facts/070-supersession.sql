@@ -11,7 +11,7 @@ begin atomic
     where is_single and f.retracted_at is null
     window w as (order by f.valid_from, f.is_from_admin desc, f.recorded_at, f.fact_id)
   ), chain as (
-    -- What agents state once an administrator has spoken is not part of it.
+    -- Statements by agents after one by an administrator are not part of it.
     select p.*, lead(p.fact_id) over c as next_id, lead(p.valid_from) over c as next_from, lead(p.recorded_at) over c as next_recorded
     from placed p
     where p.is_from_admin or p.period = 0

@@ -126,7 +126,7 @@ begin
     new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
-  -- What is stated again from when it had ended on holds again.
+  -- A fact that is stated again from its end on holds again.
   update public.fact_evidence e set valid_to = null, end_stated_at = null
   where e.fact_id = id and e.valid_to <= begins_at and (not e.is_from_admin or by_admin);
   insert into public.fact_evidence as e (
@@ -144,7 +144,7 @@ begin
     valid_to = coalesce(excluded.valid_to, e.valid_to),
     end_stated_at = coalesce(excluded.end_stated_at, e.end_stated_at),
     content_hash = excluded.content_hash,
-    -- What a job finds of itself is no longer only a model's extraction.
+    -- A fact that a job finds too is no longer a model's extraction alone.
     extracted_by = case when excluded.extracted_by is not null then e.extracted_by end,
     into_world = e.into_world or excluded.into_world,
     updated_at = clock_timestamp();

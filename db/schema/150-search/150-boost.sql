@@ -46,7 +46,7 @@ return array(
 comment on function search.first_name_patterns is
   'What the names of speakers begin with whom a query names by their first names: its words of at least three '
   'letters with a capital, without stop words. Without a capital "project" would name a Project Manager. "Ann '
-  'Jones" does not name Ann Smith, so a word before another with a capital is none.';
+  'Jones" does not name Ann Smith, so a word before another with a capital is not a first name.';
 
 create function search.plain_name(speaker text)
 returns text

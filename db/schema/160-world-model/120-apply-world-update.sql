@@ -17,7 +17,7 @@ begin
   select e.* into entity from public.world_model_entities e where e.audience_id = applied.audience_id and e.entity_id_normalized = key;
   if change -> 'delete' = 'true' then
     if entity.is_from_admin and not applied.is_from_admin then
-      -- What agents have set goes, what administrators have set stays.
+      -- Attributes that agents have set go, those of administrators stay.
       perform world_model.recompute_world(applied.audience_id, false);
       return array['delete'];
     end if;
@@ -25,7 +25,7 @@ begin
     return '{}';
   end if;
   if applied.is_from_admin and not entity.is_from_admin and entity.ttl is not null then
-    -- What agents said for a time no longer counts.
+    -- Statements of agents that held for a time no longer count.
     perform world_model.recompute_world(applied.audience_id, false);
     return '{}';
   elsif entity.is_from_admin and not applied.is_from_admin and applied.ttl is not null then

@@ -75,7 +75,7 @@ comment on type archive.prepared_session is
   'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line '
   'and column) it may not, and document is null.';
 
--- What is scanned is what is stored: the document is built once, scanned as a whole, and returned for encryption, and
+-- The stored document is the scanned one: it is built once, scanned as a whole, and returned for encryption, and
 -- title, summary and tags are taken from it.
 create function archive.prepare_session_archive(
   session jsonb, scope text default null, project_id text default null, tags text[] default null, redact boolean default false)

@@ -1,4 +1,4 @@
-// What differs between two texts decides whether one of them may stand for both.
+// Two texts are near-duplicates only if the words that differ do not change their meaning.
 import { named } from '../support/named.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { alike, apart, pairOf } from './judged-pairs.ts';

@@ -36,7 +36,7 @@ describe('the spelling that memory_find suggests', () => {
     expect(missed.length, missed.join(', ')).toBeLessThanOrEqual(20);
   });
 
-  it('is none for words that are right, though no memory has them', async () => {
+  it('is not suggested for words that are right, even if no memory has them', async () => {
     expect(right.length).toBeGreaterThan(100);
     const found = await corrections(right);
     expect(right.flatMap((word, index) => (found[index] ? [`${word}: ${found[index]}`] : []))).toStrictEqual([]);

@@ -1,4 +1,4 @@
-// What sessions are compared with fails closed: every exported value, every value of a secret's name, every long token.
+// The patterns for sessions fail closed: they find every exported value, every value of a secret's name, every long token.
 import { useTestDatabase } from '../support/test-database.ts';
 
 const REFUSED = [

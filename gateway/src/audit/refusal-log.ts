@@ -23,7 +23,7 @@ export interface RefusalLog {
   close(): Promise<void>;
 }
 
-/** What the server is to blame for. That it is busy is no fault. */
+/** Errors that are the server's fault. Being busy is not one. */
 const isFailure = ({ error }: Refused) => error !== null && error.httpStatus >= 500 && error.code !== 'BUSY';
 
 function write(logger: Logger, refused: Refused, times: number) {

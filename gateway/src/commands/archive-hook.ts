@@ -37,7 +37,7 @@ export async function hook(env: NodeJS.ProcessEnv, options: AddOptions): Promise
       if (typeof value === 'string') args.push(`--${name}=${value}`);
       else if (value === true) args.push(`--${name}`);
     }
-    // What the hook was given is a path, also where it looks like an option. The child starts in another folder.
+    // The argument of the hook is a path, even where it looks like an option. The child starts in another folder.
     args.push('--', resolve(cwd ?? process.cwd(), transcript_path));
     const log = openLog(home);
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', process.argv[1]!, ...args], {

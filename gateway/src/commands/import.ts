@@ -16,7 +16,7 @@ import { type Candidate, saveAll, waitForEmbeddings } from './saving.ts';
 
 const MAX_FAILURES_SHOWN = 1_000;
 
-/** What objects get that do not say it themselves. */
+/** Fields for objects that do not have them. */
 interface Placing {
   scope?: string;
   project?: string;
@@ -156,7 +156,7 @@ export function toCandidate(given: Record<string, unknown>, options: Placing, ti
     else named[key] = value;
   }
   const known = readInput(saveInput, named) as Record<string, unknown>;
-  // What can't be read as a time is refused below, by name.
+  // A text that is no time is refused below, by name.
   if (known.timestamp !== undefined) known.timestamp = times.of(known.timestamp) ?? known.timestamp;
   known.scope ??= options.scope;
   // Memories in scope global belong to no project.

@@ -36,7 +36,7 @@ export function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch (error) {
-    // What is not there is no folder.
+    // A path that does not exist is not a folder.
     reasonOfRefusal(error);
     return false;
   }

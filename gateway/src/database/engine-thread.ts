@@ -73,7 +73,7 @@ port.on('message', (request: EngineRequest) => {
 
 async function execute(messages: Uint8Array): Promise<void> {
   statement += 1;
-  // What came too late for the one before.
+  // Requests that came too late for the run before.
   setPending(_QueryCancelPending, 0);
   let chunks: Buffer[] = [];
   let size = 0;

@@ -54,7 +54,7 @@ function parseInThread(body: Buffer): Promise<ParsedBody> {
     () =>
       new Promise<ParsedBody>((resolve, reject) => {
         const { buffer, byteLength } = body;
-        // What has a buffer of its own is handed over; a part of another is copied.
+        // A buffer of its own is handed over; a part of another one is copied.
         const bytes = buffer.byteLength === byteLength ? new Uint8Array(buffer as ArrayBuffer) : new Uint8Array(body);
         const worker = new Worker(THREAD_FILE, { workerData: bytes, transferList: [bytes.buffer], execArgv: [] });
         worker.once('message', resolve);

@@ -65,7 +65,7 @@ function findArguments(given: Arguments): Arguments {
   };
 }
 
-/** What is not known of an item is a field of its kind. */
+/** Unknown names in an item are fields of its kind. */
 function itemOf(given: unknown, place: Arguments): unknown {
   if (!isObject(given)) return given;
   const entries = Object.entries({ ...place, ...renamed(given) });
@@ -81,7 +81,7 @@ function storeArguments(given: Arguments): Arguments {
   const batch = { ...(all_or_nothing !== undefined && { all_or_nothing }) };
   if (items === undefined || items === null) return { ...batch, items: [itemOf(others, {})] };
   if (!Array.isArray(items)) return given;
-  // What stands beside the list holds for each item.
+  // Arguments beside the list hold for each item.
   const common = renamed(others);
   return { ...batch, items: items.map((item) => itemOf(item, common)) };
 }

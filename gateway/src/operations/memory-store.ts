@@ -164,7 +164,7 @@ export const memoryStore = defineLongOperation({
       );
       return row!.rules;
     };
-    // What was encoded twice may hold what cannot be stored, too.
+    // A text that was encoded twice may hold characters that cannot be stored, too.
     const given = (await withKindFields(input, rulesOf)).map(withoutUnstorable);
     const items = given.map((item: unknown) => (item instanceof UnstorableItem ? item.known : item));
     const store = (indexes: readonly number[], isContinued: boolean) => {
@@ -192,7 +192,7 @@ export const memoryStore = defineLongOperation({
       const part = isContinued ? unfinished : left.splice(0, isCut ? ITEMS_AT_ONCE : left.length);
       const answers = (await store(part, isContinued)).map((row) => ({ ...row, index: part[row.index]! }));
       for (const row of answers) {
-        // What a document is told is what became of it at first; an error counts whenever it comes.
+        // A document's answer is that of its first part; an error counts in any part.
         if (!rows[row.index] || row.sqlstate !== null) rows[row.index] = row;
       }
       unfinished = answers.filter(({ is_unfinished }) => is_unfinished).map(({ index }) => index);

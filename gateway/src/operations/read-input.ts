@@ -72,7 +72,7 @@ function isOneOf(items: z.ZodType, value: unknown): boolean {
 
 const takesObject = (schema: z.ZodType) => ['object', 'record'].includes(schema.def.type);
 
-/** What a text encodes, if it is just that which the schema wants; else the text. */
+/** The value that a text encodes, if the schema wants such a value; else the text. */
 function decoded(schema: z.ZodType, text: string): unknown {
   const { type } = schema.def;
   const isWanted = takesObject(schema)

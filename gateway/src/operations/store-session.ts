@@ -45,7 +45,7 @@ export const storeSession = defineLongOperation({
         .describe('What of its file was skipped, or could not be read as it stands.'),
     })
     .register(graphqlTypes, { name: 'ArchivedSession', relations: { memory: memoryRelation } }),
-  // What a tool printed may hold bytes that no text can. In a session they are replaced, as where it is read out of a file.
+  // The output of a tool may hold bytes that no text can hold. In a session they are replaced, as where it is read out of a file.
   setAside: (input) => {
     if (isObject(input) && isObject(input.session)) makeStorable(input.session);
     return input;
@@ -56,7 +56,7 @@ export const storeSession = defineLongOperation({
         throw new KnownError('L9VAL', `${field}: give the session or its ${field}, not both`, field);
     }
     if (session) {
-      // Whoever read the session out of a file says what it could not read.
+      // The reader of the file says which parts it could not read.
       const { notices, ...read } = session;
       const told = z.array(z.string().max(200)).max(20).safeParse(notices);
       return { ...(await archive.storeSession(query, read, options)), notices: told.success ? told.data : null };

@@ -230,7 +230,7 @@ describe('what an administrator states after an agent', () => {
 
     for (const { name, call } of calls) {
       for (const attack of [...attacks, ...ids.flatMap((packet_id) => onMemory(packet_id))]) {
-        // What psql does not have, as the archive's encryption, is tried through the others.
+        // Operations that psql does not have, such as encrypting an archive, are tried through the others.
         if (name === 'psql' && attack[0] === 'store_session_to_cascade') continue;
         const refusal = await call('C', ...withSource(attack));
         if (refusal) expect(refusal, `${name}: ${attack[0]}`).toMatch(/^L9(OWN|VAL|IMM)$/);

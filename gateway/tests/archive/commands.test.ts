@@ -105,7 +105,7 @@ describe('l9-memory archive', () => {
     const log = join(gateway.home.home, 'archive-hook.log');
     await eventually(async () => /archived: cascade:/.test(await readFile(log, 'utf8').catch(() => '')));
     expect((await run('list', '--tags', 'hooked')).out).toContain('Flaky test of the queue');
-    // What stands in the JSON is never an option, and a path is one of the folder of the session.
+    // A text in the JSON is never an option, and a path is relative to the folder of the session.
     await file(
       '--help',
       lines([...claudeCodeSession, { type: 'user', sessionId: 's', message: { role: 'user', content: 'More' } }]),

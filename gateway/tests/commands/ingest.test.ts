@@ -191,7 +191,7 @@ describe('l9-memory ingest', () => {
     write(folder, 'docs/two.md', '# Two');
     expect((await ingest(folder, 'kept')).out).toBe('2 inserted, 0 updated, 0 unchanged, 0 failed\n');
     rmSync(join(folder, 'docs/two.md'));
-    // Whoever runs the tests as root may read everything, but not rules that are a folder.
+    // Root may read everything, but not a folder in place of the rules.
     mkdirSync(join(folder, 'docs/a/.gitignore'));
     const { out, err } = await ingest(folder, 'kept', '--prune');
     expect([out, err]).toStrictEqual([

@@ -117,7 +117,7 @@ describe('a client', () => {
     }
   });
 
-  it('that knows OAuth is told that there is none', async () => {
+  it('that knows OAuth learns that it is not offered', async () => {
     for (const [method, path] of [
       ['POST', '/register'],
       ['GET', '/.well-known/oauth-authorization-server'],

@@ -38,7 +38,7 @@ describe('the writers of an answer', () => {
       const { hits } = await gateway.call('C', name, args);
       for (const hit of hits) {
         expect(hit, name).toMatchObject(hit.packet_id === ofC ? BY_C : BY_L);
-        // What nothing superseded says nothing of it.
+        // A memory that was not superseded has no such field.
         expect(hit, name).not.toHaveProperty('superseded_by');
         expect(hit, name).not.toHaveProperty('standing');
       }

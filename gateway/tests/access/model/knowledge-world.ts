@@ -180,7 +180,7 @@ function compareEntities(world: World, entities: Json[]) {
     [...folded].filter((mark) => !all.has(mark)),
     'a world holds what no memory says',
   ).toStrictEqual([]);
-  // What an agent says of an administrator's entity for a time does not count.
+  // A statement of an agent with an end does not count for an administrator's entity.
   const isForGood = ({ id, isExpired }: Memory) => !isExpired && !world.knowledge.expireLater.has(id);
   expect(
     marks(isForGood).filter((mark) => !folded.has(mark)),
