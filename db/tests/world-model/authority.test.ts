@@ -54,7 +54,7 @@ describe('the word of an administrator in a world', () => {
     await isFolded(first.audience_id);
     await apply('L', p, [{ entity_id: 'api', attributes: { port: null } }]);
     await apply('C', p, [{ entity_id: 'api', attributes: { port: 3 } }]);
-    expect(await state('C', p), 'the administrator took its value away').toStrictEqual({ api: { port: 3 } });
+    expect(await state('C', p), 'the administrator took its value away').toStrictEqual({ Api: { port: 3 } });
     await isFolded(first.audience_id);
   });
 

@@ -36,7 +36,7 @@ describe('docs/explanation/world-model.md', () => {
     });
     const [snapshot, , changes, restored] = await run(2);
     expect(snapshot).toStrictEqual([{ state_version: 2, entity_count: 1, relation_count: 0 }]);
-    expect(changes!.map(({ entity_id, change }) => [entity_id, change])).toStrictEqual([['API', 'removed']]);
+    expect(changes!.map(({ entity_id, change }) => [entity_id, change])).toStrictEqual([['api', 'removed']]);
     expect(restored).toStrictEqual([{ state_version_after: 4, restored_version: 2 }]);
     await gateway.sql('L', "select public.register_predicate('is led by', true)");
     const [, entity] = await run(3);
