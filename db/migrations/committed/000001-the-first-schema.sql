@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:2b98e3ed71a1558d84728a93c517ae7f73c3bd3d
+--! Hash: sha1:21294e88f5f5bf9d10aedf8887d23f47efedff12
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -26606,7 +26606,8 @@ begin
   if longer <> 0 then
     -- A letter too few or too many. Another first letter, or a last one that makes another form, is more often another word.
     return before + after = shorter and before > 0
-      and (after > 0 or longer > 0 and length(written) > 4 or right(written, 2) ~ '(.)\1');
+      and (after > 0 or length(written) > 4 and (longer > 0 or right(written, 1) ~ '[^a-z]|[bcfghjkpqvwxz]')
+        or right(written, 2) ~ '(.)\1');
   elsif before + after = shorter - 2 then
     return substr(written, before + 1, 2) = reverse(substr(meant, before + 1, 2));
   end if;
@@ -29500,11 +29501,9 @@ return (
     r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
     r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch, r.agent_count,
     h.standing
-  )::public.recalled_lesson order by h.place), '{}')
-  from rows from (pg_catalog.unnest(hits)) with ordinality as h (
-    packet_id, access_id, content, is_truncated, snippet, score, lexical_score, semantic_score, chunk_index, kind, scope,
-    project_id, tags, thread_id, creator, importance, estimated_importance, "timestamp", explanation, speaker, created_at, relevance, branch,
-    standing, place)
+  )::public.recalled_lesson order by place), '{}')
+  from pg_catalog.generate_subscripts(hits, 1) as place
+  cross join lateral (select (hits[place]).*) as h
   join public.reflection_store r on r.source_packet = h.packet_id);
 
 comment on function reflection.to_lessons is

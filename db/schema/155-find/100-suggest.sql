@@ -79,7 +79,8 @@ begin
   if longer <> 0 then
     -- A letter too few or too many. Another first letter, or a last one that makes another form, is more often another word.
     return before + after = shorter and before > 0
-      and (after > 0 or longer > 0 and length(written) > 4 or right(written, 2) ~ '(.)\1');
+      and (after > 0 or length(written) > 4 and (longer > 0 or right(written, 1) ~ '[^a-z]|[bcfghjkpqvwxz]')
+        or right(written, 2) ~ '(.)\1');
   elsif before + after = shorter - 2 then
     return substr(written, before + 1, 2) = reverse(substr(meant, before + 1, 2));
   end if;

@@ -8,11 +8,9 @@ return (
     r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
     r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch, r.agent_count,
     h.standing
-  )::public.recalled_lesson order by h.place), '{}')
-  from rows from (pg_catalog.unnest(hits)) with ordinality as h (
-    packet_id, access_id, content, is_truncated, snippet, score, lexical_score, semantic_score, chunk_index, kind, scope,
-    project_id, tags, thread_id, creator, importance, estimated_importance, "timestamp", explanation, speaker, created_at, relevance, branch,
-    standing, place)
+  )::public.recalled_lesson order by place), '{}')
+  from pg_catalog.generate_subscripts(hits, 1) as place
+  cross join lateral (select (hits[place]).*) as h
   join public.reflection_store r on r.source_packet = h.packet_id);
 
 comment on function reflection.to_lessons is
