@@ -83,7 +83,7 @@ function most(reason: string, values: string[]): Suggestion[] {
     .slice(0, MOST_OF_A_REASON);
 }
 
-/** A word is corrected to one that is known from titles and from things that are related. */
+/** A word is corrected to one that is known from titles, texts and things that are related. */
 function correct(world: World, me: Identity, { word, scope, project }: Question): string | undefined {
   const isThere = visible(world, me).some(
     (memory) => isAsked(memory, { scope, project, branch: null }) && memory.content.toLowerCase().includes(word),
@@ -91,7 +91,7 @@ function correct(world: World, me: Identity, { word, scope, project }: Question)
   if (isThere) return undefined;
   const titles = visible(world, me)
     .filter((memory) => isAsked(memory, { scope, project, branch: null }))
-    .map(({ fields }) => fields?.title ?? '');
+    .map(({ fields, content }) => `${fields?.title ?? ''} ${content}`);
   const things = world.knowledge.rows.flatMap(({ table, packet, says }) => {
     const memory = world.memories.get(packet)!;
     return table === 'relationship_evidence' && memory.tenant === me.tenant && maySee(me, memory)
