@@ -46,7 +46,12 @@ for (const isRecorded of [true, false]) {
     const { id } = request.params;
     const memory = await inTransaction(['l9_agent', tenant_id!, caller!, 'express', 'off'], async (client) => {
       const { rows } = await client.query({ name: 'read', text: read, values: [id] });
-      if (isRecorded) await client.query({ name: 'record', text: record, values: [null, '{"packet_store": 1}', [id]] });
+      if (isRecorded)
+        await client.query({
+          name: 'record',
+          text: record,
+          values: [null, '{"packet_store": 1}', JSON.stringify([id])],
+        });
       return rows[0];
     });
     response.json({ memory });

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:21294e88f5f5bf9d10aedf8887d23f47efedff12
+--! Hash: sha1:535c88fa2669f19b5ebb80e3158d58cdc4c4dacd
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -111,11 +111,16 @@ grant execute on function identity.check_bytes to l9_agent, l9_admin, l9_platfor
 
 create function identity.is_exact_number(value jsonb)
 returns boolean
-language sql immutable parallel safe set search_path = '' set extra_float_digits = 1
-return case
-  when not pg_catalog.pg_input_is_valid(value::text, 'double precision') then false
-  else value::numeric = value::text::double precision::text::numeric
-end;
+language plpgsql immutable parallel safe set search_path = '' set extra_float_digits = 1
+as $$
+begin
+  -- Statements of their own: in one expression the planner would cast a constant before it tests.
+  if not pg_input_is_valid(value::text, 'double precision') then
+    return false;
+  end if;
+  return value::numeric = value::text::double precision::text::numeric;
+end
+$$;
 
 comment on function identity.is_exact_number is
   'True if a double, which is what JavaScript and most other readers of JSON have, holds exactly this number.';
@@ -152,6 +157,26 @@ grant execute on function
   identity.is_exact_number, identity.may_hold_long_number, identity.check_numbers
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/025-check-numbers.sql
+--! Included 010-identity/027-uuid-of.sql
+-- Reads an id out of a text that may be anything. Views of kinds, the audit of GraphQL and the successors of memories call it.
+
+-- In plpgsql, because the planner folds constants: in one expression it would cast before it tests.
+create function identity.uuid_of(value text)
+returns uuid
+language plpgsql immutable strict parallel safe set search_path = ''
+as $$
+begin
+  if pg_input_is_valid(value, 'uuid') then
+    return value::uuid;
+  end if;
+  return null;
+end
+$$;
+
+comment on function identity.uuid_of is 'The UUID that a text is; null if it is not one.';
+
+grant execute on function identity.uuid_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 010-identity/027-uuid-of.sql
 --! Included 010-identity/030-names.sql
 -- Patterns and lists that tables and functions share. They are inlined into the statements that call them: hence no
 -- `set search_path`; their bodies are parsed here, once.
@@ -7261,7 +7286,7 @@ begin
     'READ',
     case when tables ? 'packet_store' then 'packet_store'
       else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
-    case when jsonb_array_length(ids) = 1 and pg_input_is_valid(ids ->> 0, 'uuid') then (ids ->> 0)::uuid end,
+    case when jsonb_array_length(ids) = 1 then identity.uuid_of(ids ->> 0) end,
     left(secrets.for_audit(audit_graphql_read.project_id), 200), left(secrets.for_audit(audit_graphql_read.scope), 63),
     details => (secrets.redact_document(
         jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables)
@@ -22409,9 +22434,8 @@ create function standing.named_successor(memory public.packet_store, envelope js
 returns uuid
 language sql stable parallel safe set search_path = ''
 return case
-  when pg_catalog.pg_input_is_valid(envelope ->> 'superseded_by', 'uuid')
-    and (kinds.rules_of((memory).packet_type, (memory).tenant_id) ->> 'supersedes')::boolean
-  then (envelope ->> 'superseded_by')::uuid end;
+  when envelope ? 'superseded_by' and (kinds.rules_of((memory).packet_type, (memory).tenant_id) ->> 'supersedes')::boolean
+  then identity.uuid_of(envelope ->> 'superseded_by') end;
 
 comment on function standing.named_successor is
   'The memory that this one names as its successor with this envelope, if its kind has successors.';
@@ -34932,7 +34956,7 @@ return case when pg_catalog.jsonb_typeof(value) = 'string' and value #>> '{}' ~ 
 create function kinds.field_uuid(value jsonb)
 returns uuid
 language sql stable parallel safe
-return case when pg_catalog.jsonb_typeof(value) = 'string' and pg_input_is_valid(value #>> '{}', 'uuid') then (value #>> '{}')::uuid end;
+return case when pg_catalog.jsonb_typeof(value) = 'string' then identity.uuid_of(value #>> '{}') end;
 
 create function kinds.field_texts(value jsonb)
 returns text[]

@@ -3,11 +3,16 @@
 
 create function identity.is_exact_number(value jsonb)
 returns boolean
-language sql immutable parallel safe set search_path = '' set extra_float_digits = 1
-return case
-  when not pg_catalog.pg_input_is_valid(value::text, 'double precision') then false
-  else value::numeric = value::text::double precision::text::numeric
-end;
+language plpgsql immutable parallel safe set search_path = '' set extra_float_digits = 1
+as $$
+begin
+  -- Statements of their own: in one expression the planner would cast a constant before it tests.
+  if not pg_input_is_valid(value::text, 'double precision') then
+    return false;
+  end if;
+  return value::numeric = value::text::double precision::text::numeric;
+end
+$$;
 
 comment on function identity.is_exact_number is
   'True if a double, which is what JavaScript and most other readers of JSON have, holds exactly this number.';

@@ -16,7 +16,7 @@ begin
     'READ',
     case when tables ? 'packet_store' then 'packet_store'
       else coalesce((select left(min(t.name), 63) from jsonb_object_keys(tables) as t (name)), 'packet_store') end,
-    case when jsonb_array_length(ids) = 1 and pg_input_is_valid(ids ->> 0, 'uuid') then (ids ->> 0)::uuid end,
+    case when jsonb_array_length(ids) = 1 then identity.uuid_of(ids ->> 0) end,
     left(secrets.for_audit(audit_graphql_read.project_id), 200), left(secrets.for_audit(audit_graphql_read.scope), 63),
     details => (secrets.redact_document(
         jsonb_build_object('operation_name', left(operation_name, 200), 'tables', tables)

@@ -25,9 +25,8 @@ create function standing.named_successor(memory public.packet_store, envelope js
 returns uuid
 language sql stable parallel safe set search_path = ''
 return case
-  when pg_catalog.pg_input_is_valid(envelope ->> 'superseded_by', 'uuid')
-    and (kinds.rules_of((memory).packet_type, (memory).tenant_id) ->> 'supersedes')::boolean
-  then (envelope ->> 'superseded_by')::uuid end;
+  when envelope ? 'superseded_by' and (kinds.rules_of((memory).packet_type, (memory).tenant_id) ->> 'supersedes')::boolean
+  then identity.uuid_of(envelope ->> 'superseded_by') end;
 
 comment on function standing.named_successor is
   'The memory that this one names as its successor with this envelope, if its kind has successors.';

@@ -20,7 +20,7 @@ return case when pg_catalog.jsonb_typeof(value) = 'string' and value #>> '{}' ~ 
 create function kinds.field_uuid(value jsonb)
 returns uuid
 language sql stable parallel safe
-return case when pg_catalog.jsonb_typeof(value) = 'string' and pg_input_is_valid(value #>> '{}', 'uuid') then (value #>> '{}')::uuid end;
+return case when pg_catalog.jsonb_typeof(value) = 'string' then identity.uuid_of(value #>> '{}') end;
 
 create function kinds.field_texts(value jsonb)
 returns text[]

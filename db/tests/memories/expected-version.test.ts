@@ -92,10 +92,10 @@ describe('expected_version', () => {
     const missing = '01900000-0000-7000-8000-000000000000';
     for (const id of [hidden.packet_id, missing])
       for (const attempt of [
-        update('C', id, { tags: ['x'], expected_version: '2026-01-01T00:00:00Z' }),
-        remove('C', id, '2026-01-01T00:00:00Z'),
+        () => update('C', id, { tags: ['x'], expected_version: '2026-01-01T00:00:00Z' }),
+        () => remove('C', id, '2026-01-01T00:00:00Z'),
       ])
-        await expect(attempt).rejects.toMatchObject({ code: 'L9OWN', detail: undefined });
+        await expect(attempt()).rejects.toMatchObject({ code: 'L9OWN', detail: undefined });
   });
 
   it('refuses the item of a batch by itself and answers what is there', async () => {
