@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:535c88fa2669f19b5ebb80e3158d58cdc4c4dacd
+--! Hash: sha1:669332f2f7854e9368c3f0701e71a35fcc79cfd9
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4353,6 +4353,14 @@ comment on function words.telling_case is
   'A regular expression for what stands between two spaces, true if its case tells: options, variables, paths, '
   'identifiers, numbers with units.';
 
+create function words.may_tell_case() returns text language sql immutable parallel safe
+return '[_`$%\\/=]|-[A-Za-z]|\.[a-z]|[a-z0-9][A-Z]|[A-Z][A-Z]'
+  || '|[0-9] ?[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN])(?:[^A-Za-z0-9]|$)'
+  || '|(?:^|[^A-Za-z])(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
+
+comment on function words.may_tell_case is
+  'A regular expression for texts that may hold something of telling_case(). It is false for most prose, in a tenth of the time.';
+
 create function words.telling_lines(content text) returns text
 language sql immutable parallel safe strict set search_path = ''
 return (
@@ -4385,8 +4393,8 @@ as $$
 declare
   telling text := '';
 begin
-  -- Most prose has nothing of this, and this is the cheapest look at it.
-  if content ~ '[_`$%\\/=]|-[A-Za-z]|[0-9] ?[A-Za-z]|\.[a-z]|[a-z0-9][A-Z]|[A-Z][A-Z]|[CHSNP][abcfnospu]' then
+  -- Most prose has nothing of this, and every save looks: what telling_case() finds, this finds too.
+  if content ~ words.may_tell_case() then
     telling := coalesce((
       select string_agg(m.found[1], E'\n')
       from regexp_matches(content, '\S*[0-9] [A-Za-zµ]{1,4}\M|\S*[-_$%\\/=A-Z.0-9]\S*', 'g') as m (found)
@@ -4407,7 +4415,7 @@ comment on function words.case_hash is
   'SHA-256 of what case and indentation mean in a text: words with inner capitals or _, options, variables, paths, '
   'code spans, units, and indented blocks. Null for prose, which says the same in any case.';
 
-grant execute on function words.telling_case, words.telling_lines, words.case_hash to l9_agent, l9_admin, l9_worker;
+grant execute on function words.telling_case, words.may_tell_case, words.telling_lines, words.case_hash to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 035-words/045-case-hash.sql
 --! Included 035-words/050-date-words.sql
 -- The words of a date, so that a query for a day or month finds a memory. of_memory() and the trigger that sets
