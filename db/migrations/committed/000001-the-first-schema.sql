@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:669332f2f7854e9368c3f0701e71a35fcc79cfd9
+--! Hash: sha1:3dbea6415e8fc0d7b3122f4248d67090efca9d18
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -15618,16 +15618,16 @@ declare
   written integer;
   inserted integer;
 begin
-  -- Sections with the same text are told apart by occurrence. A new text takes a number that no stored row has, because the
+  -- Sections with the same words, in any case, are told apart by occurrence. A new text takes a number that no stored row has, because the
   -- unique index looks at each row as it is written.
   drafts := array(
     with stored as (
-      select p.packet_id, packets.text_identity(p.envelope ->> 'content') as hash,
+      select p.packet_id, p.content_hash as hash,
         coalesce((p.envelope ->> 'occurrence')::integer, 1) as occurrence
       from public.packet_store p
       where p.part_of = document.packet_id and p.packet_type = 'section'
     ), texts as (
-      select w.*, o.packet_id, packets.text_identity(w.body_md) as hash from unnest(wanted) as w left
+      select w.*, o.packet_id, packets.content_hash(w.body_md) as hash from unnest(wanted) as w left
         join unnest(present) as o on o.place = w.place
     ), needing as (
       select t.n, t.hash, row_number() over (partition by t.hash order by t.n) as nth
