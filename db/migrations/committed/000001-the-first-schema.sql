@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3dbea6415e8fc0d7b3122f4248d67090efca9d18
+--! Hash: sha1:d2da5e9eb2445396a9cf8461222c9dfb606c6658
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -6208,30 +6208,41 @@ comment on function secrets.max_likenesses is
   'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of '
   'hundreds of kilobytes can have more.';
 
-create function secrets.ranges_of(content text, expression text, flags text, places bigint[])
-returns int4range[]
-language sql stable set search_path = ''
-return array(
-  select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + pg_catalog.length(f.part))
-  from (
-    select s.place, s.part, secrets.offset_in(s.whole, s.part) as skipped,
-      sum(pg_catalog.length(s.before)) over (order by s.place)
-        + coalesce(sum(pg_catalog.length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-    from secrets.split_at(content, expression, flags) as s
-    where s.place <= places[pg_catalog.cardinality(places)]
-  ) f
-  where f.place in (select pg_catalog.unnest(places))
-  order by f.place);
+create type secrets.findings as (ranges int4range[], rest text);
 
-comment on function secrets.ranges_of is
-  'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches '
-  'count from 1, in order.';
+comment on type secrets.findings is
+  'Where the secrets of one pattern stand in a text, in characters from 1, and the text with control characters in their place.';
+
+create function secrets.cut_out(content text, expression text, flags text, wholes text[], parts text[])
+returns secrets.findings
+language sql stable set search_path = ''
+begin atomic
+  -- The groups of a match take ten times as long as the match, and are known here.
+  with matches as (
+    select s.place, s.before, m.whole, m.part, secrets.offset_in(m.whole, m.part) as skipped,
+      sum(pg_catalog.length(s.before)) over (order by s.place)
+        + coalesce(sum(pg_catalog.length(m.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
+    from pg_catalog.regexp_split_to_table(content, expression, flags) with ordinality as s (before, place)
+    left join unnest(wholes, parts) with ordinality as m (whole, part, place) using (place)
+    where s.place <= pg_catalog.cardinality(wholes) + 1
+  )
+  select
+    coalesce(pg_catalog.array_agg(
+      int4range((start + skipped + 1)::integer, (start + skipped + 1)::integer + pg_catalog.length(part)) order by place) filter (where part is not null), '{}'),
+    -- No pattern has control characters, and no value goes on behind a line break.
+    pg_catalog.string_agg(before || coalesce(
+      overlay(whole placing pg_catalog.rpad('', pg_catalog.length(part) - 1, E'\x01\n') || E'\x01' from skipped + 1 for pg_catalog.length(part)), whole, ''), '' order by place)
+  from matches;
+end;
+
+comment on function secrets.cut_out is
+  'Cuts secrets out of a text. wholes: the matches of the regular expression, in order; parts: the secret in each, null in one without.';
 
 -- Each match is verified once, and places are computed only if one passes. If only the first are wanted, the search
 -- begins with the first 32 kB and takes more of the text as long as it finds too few.
-create function secrets.places_of(
+create function secrets.find_of_pattern(
   content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
-returns int4range[]
+returns secrets.findings
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -6242,13 +6253,17 @@ declare
   has_exceptions boolean;
   match record;
   seen integer;
-  places bigint[];
-  ranges int4range[];
+  found integer;
+  wholes text[];
+  parts text[];
+  result secrets.findings;
 begin
   loop
     beginning := case when size = total then content else left(content, size) end;
     seen := 0;
-    places := '{}';
+    found := 0;
+    wholes := '{}';
+    parts := '{}';
     -- Each match is verified once. Most do not pass, and then the text need not be cut.
     for match in
       select g.place, g.groups[1] as whole, coalesce(g.groups[2], g.groups[1]) as part
@@ -6256,17 +6271,20 @@ begin
     loop
       seen := seen + 1;
       exit when most is not null and seen > secrets.max_likenesses();
+      wholes[seen] := match.whole;
+      parts[seen] := null;
       continue when match.part = '' or not secrets.passes(verification, match.whole, match.part);
-      has_exceptions := coalesce(has_exceptions, secrets.has_exceptions(places_of.tenant_id, places_of.pattern));
-      continue when has_exceptions and secrets.is_excepted(places_of.tenant_id, places_of.pattern, match.part);
-      places := places || match.place;
-      exit when cardinality(places) = most;
+      has_exceptions := coalesce(has_exceptions, secrets.has_exceptions(find_of_pattern.tenant_id, find_of_pattern.pattern));
+      continue when has_exceptions and secrets.is_excepted(find_of_pattern.tenant_id, find_of_pattern.pattern, match.part);
+      parts[seen] := match.part;
+      found := found + 1;
+      exit when found = most;
     end loop;
-    ranges := case when places = '{}' then '{}' else secrets.ranges_of(beginning, expression, flags, places) end;
+    result := case when found = 0 then row('{}', content)::secrets.findings else secrets.cut_out(beginning, expression, flags, wholes, parts) end;
     -- A match near the end of the beginning could be another one in the whole text.
     if most is null or size = total and seen <= secrets.max_likenesses()
-      or cardinality(places) = most and (size = total or upper(ranges[most]) < size - 4096) then
-      return ranges;
+      or found = most and (size = total or upper(result.ranges[most]) < size - 4096) then
+      return result;
     elsif seen > secrets.max_likenesses() or size = 262144 and seen > secrets.max_likenesses() / 2 then
       perform identity.raise_error('L9LIM',
         format('content: at most %s places that look like a secret (pattern %s); cut it into smaller parts', secrets.max_likenesses(), pattern), 'content');
@@ -6276,9 +6294,9 @@ begin
 end
 $$;
 
-comment on function secrets.places_of is
-  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which '
-  'ends early. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
+comment on function secrets.find_of_pattern is
+  'The secrets of one pattern in a text: all, or the first most of them, which '
+  'ends early and leaves no rest. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
   'more than max_likenesses() false matches.';
 
 -- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
@@ -6294,11 +6312,11 @@ declare
   separator constant text := E'\n\x01-\x01\n';
   -- All words are looked at together: one by one, a megabyte of short ones takes minutes.
   is_apart constant boolean := words = secrets.words_apart();
-  decoded constant text := secrets.decode_words((
+  decoded text := secrets.decode_words((
     select string_agg(translate(case when is_apart then secrets.join_words(m.groups[1]) else m.groups[1] end, E'\x01', ''), separator order by m.place)
     from regexp_matches(find_in_words.content, words, 'g') with ordinality as m (groups, place)));
   candidate public.secret_patterns;
-  places int4range[];
+  found secrets.findings;
   starts integer[];
   found_places bigint[] := '{}';
   found_patterns text[] := '{}';
@@ -6307,19 +6325,20 @@ begin
     -- Any words that are joined look like a token without a known beginning.
     continue when is_apart and (candidate.keywords is null or candidate.tenant_id is not null);
     -- With the flag w each word begins and ends a line, so that ^ and $ match there.
-    places := secrets.places_of(
+    found := secrets.find_of_pattern(
       decoded, candidate.expression, case when is_apart then 'random token' else candidate.verification end, candidate.name, find_in_words.tenant_id,
       'w', find_in_words.most);
-    continue when places = '{}';
+    continue when found.ranges = '{}';
     starts := coalesce(starts, array(
       select (coalesce(sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding), 0) + 1)::integer
       from unnest(string_to_array(decoded, separator)) with ordinality as w (word, place)
       order by w.place));
     select found_places || array_agg(n), found_patterns || array_agg(candidate.name)
     into found_places, found_patterns
-    from unnest(places) as p (range)
+    from unnest(found.ranges) as p (range)
     cross join lateral generate_series(width_bucket(lower(p.range), starts), width_bucket(upper(p.range) - 1, starts)) as n;
     exit when find_in_words.most = 1;
+    decoded := case when find_in_words.most is null then found.rest else decoded end;
   end loop;
   if found_places <> '{}' and find_in_words.most = 1 then
     -- Cutting the whole text at its words takes a second for a megabyte of them.
@@ -6335,7 +6354,7 @@ begin
     return query
       select distinct on (f.place) f.place, w.range, f.pattern
       from unnest(found_places, found_patterns) with ordinality as f (place, pattern, turn)
-      join unnest(secrets.places_of(find_in_words.content, words, 'none', 'hidden', null)) with ordinality as w (range, place)
+      join unnest((secrets.find_of_pattern(find_in_words.content, words, 'none', 'hidden', null)).ranges) with ordinality as w (range, place)
         on w.place = f.place
       order by f.place, f.turn;
   end if;
@@ -6355,24 +6374,25 @@ language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  plain constant text := secrets.fold(find_in_text.content);
+  plain text := secrets.fold(find_in_text.content);
   words text;
   candidate public.secret_patterns;
-  places int4range[];
+  found secrets.findings;
   covered int4multirange := '{}';
 begin
   for candidate in select * from secrets.patterns_for(plain, find_in_text.tenant_id, find_in_text.severities) loop
-    places := secrets.places_of(
+    found := secrets.find_of_pattern(
       plain, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id, most => find_in_text.most);
     -- What a more exact pattern found is not found again by a general one.
     return query
       select candidate.name, lower(p.range), upper(p.range) - lower(p.range)
-      from unnest(places) as p (range)
+      from unnest(found.ranges) as p (range)
       where not p.range && covered;
-    if find_in_text.most = 1 and places <> '{}' then
+    if find_in_text.most = 1 and found.ranges <> '{}' then
       return;
     end if;
-    covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
+    covered := covered + coalesce((select range_agg(p.range) from unnest(found.ranges) as p (range)), '{}');
+    plain := case when find_in_text.most is null then found.rest else plain end;
   end loop;
   -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded. So is what is set
   -- apart.
@@ -6413,8 +6433,8 @@ begin
   for candidate in select * from secrets.patterns_for(redacted, redact_text.tenant_id, redact_text.severities) loop
     -- A match of a command holds one password, and the command may have more.
     for attempt in 1..secrets.max_redactions_of_a_match() loop
-      exit when secrets.places_of(
-        redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1) = '{}';
+      exit when (secrets.find_of_pattern(
+        redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1)).ranges = '{}';
       has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
       select string_agg(f.before || coalesce(
           case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name)
@@ -8624,14 +8644,21 @@ comment on function packets.clean_tag is 'A tag as it is stored: in NFC, without
 
 create function packets.tag_keys(tags text[])
 returns text[]
-language sql immutable parallel safe set search_path = ''
-return array(
-  select pg_catalog.lower(packets.clean_tag(t.tag) collate pg_catalog.pg_c_utf8) from pg_catalog.unnest(tags) as t (tag));
+language sql stable parallel safe
+-- Inlined, and without a query in it: a search compares the tags of many rows.
+return pg_catalog.string_to_array(pg_catalog.lower(pg_catalog.array_to_string(tags, E'\x1f') collate pg_catalog.pg_c_utf8), E'\x1f');
 
-comment on function packets.tag_keys is 'Tags in the form in which they are compared: clean, in lower case.';
+comment on function packets.tag_keys is 'Stored tags in the form in which they are compared: in lower case.';
+
+create function packets.wanted_tag_keys(tags text[])
+returns text[]
+language sql stable strict parallel safe set search_path = ''
+return packets.tag_keys(array(select packets.clean_tag(t.tag) from pg_catalog.unnest(tags) as t (tag)));
+
+comment on function packets.wanted_tag_keys is 'Tags that a caller asks for, cleaned, in the form in which they are compared.';
 
 grant execute on function
-  packets.clean_tag, packets.tag_keys
+  packets.clean_tag, packets.tag_keys, packets.wanted_tag_keys
 to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 --! EndIncluded 040-packets/047-tags.sql
 --! Included 040-packets/050-content-hash.sql
@@ -10619,7 +10646,7 @@ create type ranking.word_filter as (
   org_id uuid,
   user_id uuid,
   kinds text[],
-  tags text[],
+  tag_keys text[],
   has_every_tag boolean,
   since timestamptz,
   until timestamptz,
@@ -10636,7 +10663,7 @@ create type ranking.word_filter as (
 comment on type ranking.word_filter is
   'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those '
   'of exactly project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, '
-  'and those of branch and of no branch.';
+  'and those of branch and of no branch. tag_keys: what wanted_tag_keys() returns.';
 
 create function ranking.filter_condition(filter ranking.word_filter)
 returns text
@@ -10648,9 +10675,9 @@ return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.is_exact_place is not true and filter.project_id is not null then '(p.project_id = $1.project_id or p.project_id is null)' end,
   case when filter.is_exact_place is not true and filter.branch is not null then '(p.branch = $1.branch or p.branch is null)' end,
   case when filter.kinds is not null then 'p.packet_type = any ($1.kinds)' end,
-  case when filter.tags is not null then case when filter.has_every_tag
-    then 'packets.tag_keys(p.tags) operator(pg_catalog.@>) packets.tag_keys($1.tags)'
-    else 'packets.tag_keys(p.tags) operator(pg_catalog.&&) packets.tag_keys($1.tags)' end end,
+  case when filter.tag_keys is not null then case when filter.has_every_tag
+    then 'packets.tag_keys(p.tags) operator(pg_catalog.@>) $1.tag_keys'
+    else 'packets.tag_keys(p.tags) operator(pg_catalog.&&) $1.tag_keys' end end,
   case when filter.since is not null then 'p."timestamp" >= $1.since' end,
   case when filter.until is not null then 'p."timestamp" < $1.until' end,
   case when filter.thread_id is not null then 'p.thread_id = $1.thread_id' end,
@@ -22461,8 +22488,10 @@ begin atomic
     join public.packet_store p on p.packet_id = n.successor_id
     left join public.packet_versions past on p.updated_at > as_of and past.packet_id = p.packet_id
       and past.valid_from <= as_of and past.valid_until > as_of
-    join public.packet_store s on s.packet_type = p.packet_type and s.packet_id <> n.packet_id
-      and s.packet_id = standing.named_successor(p, case when past.packet_id is null then p.envelope else past.envelope end)
+    -- A column can be looked up in the index of a table with policies, a function's result cannot.
+    cross join lateral (
+      select standing.named_successor(p, case when past.packet_id is null then p.envelope else past.envelope end) as packet_id offset 0) f
+    join public.packet_store s on s.packet_id = f.packet_id and s.packet_type = p.packet_type and s.packet_id <> n.packet_id
       and (as_of is null or s.created_at <= as_of)
     -- Memories that name each other would be followed for ever.
     where n.steps < 16
@@ -23266,7 +23295,7 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when kinds is not null then pg_catalog.format('%I.packet_type = any (%L::text[])', alias, kinds) end,
   case when tags is not null then pg_catalog.format(
     'packets.tag_keys(%I.tags) operator(pg_catalog.%s) %L::text[]', alias, case tags_match when 'all' then '@>' else '&&' end,
-    packets.tag_keys(tags)) end,
+    packets.wanted_tag_keys(tags)) end,
   case when since is not null then pg_catalog.format('%I."timestamp" >= %L', alias, since) end,
   case when until is not null then pg_catalog.format('%I."timestamp" < %L', alias, until) end,
   case when thread_id is not null then pg_catalog.format('%I.thread_id = %L', alias, thread_id) end,
@@ -25708,7 +25737,7 @@ begin
   request.hides_archived := include_archived is not true and as_of is null;
   request.own_row_condition := search.own_conditions('m', scopes, only_project, request.branch);
   request.word_filter := row(
-    scopes, only_project, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
+    scopes, only_project, false, null, null, kinds, packets.wanted_tag_keys(tags), tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
     speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch), field_conditions,
     search.archived_condition('p', request.hides_archived),
@@ -29490,7 +29519,7 @@ begin
   request.own_row_condition := search.own_conditions('m', request.requested_scopes, request.project_id, request.branch);
   -- What makes a memory a lesson of these types is left to current_condition.
   request.word_filter := row(
-    request.requested_scopes, request.project_id, false, null, null, '{reflection}', tags, tags_match = 'all',
+    request.requested_scopes, request.project_id, false, null, null, '{reflection}', packets.wanted_tag_keys(tags), tags_match = 'all',
     null, null, null, null, null, null, null, null, request.branch, null)::ranking.word_filter;
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
@@ -33628,7 +33657,7 @@ begin
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
         and (session_id is null or a.session_id = session_id)
-        and (tags is null or packets.tag_keys(a.tags) && packets.tag_keys(tags))
+        and (tags is null or packets.tag_keys(a.tags) && packets.wanted_tag_keys(tags))
         and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
         and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
       order by a.happened_at desc, a.archive_id desc
