@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:7e53a31c07ab6eacd5170556eb1c29e06e6e3a1d
+--! Hash: sha1:6ebd517e243f827705eb9a5412ae6ee85ae889dc
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -6143,7 +6143,8 @@ create function secrets.in_group(expression text)
 returns text
 language sql immutable parallel safe set search_path = ''
 -- Flags such as (?i) must stay at the beginning.
-return coalesce(substring(expression from '^\(\?[a-z]+\)'), '') || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')';
+return coalesce(substring(expression from '^\(\?[a-z]+\)'), '')
+  || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')';
 
 comment on function secrets.in_group is 'A regular expression whose first capturing group is the whole match.';
 
@@ -6154,7 +6155,8 @@ begin atomic
   -- Two passes over the text, however many matches it has.
   select s.place, s.piece, m.groups[1], coalesce(m.groups[2], m.groups[1])
   from pg_catalog.regexp_split_to_table(content, expression, flags) with ordinality as s (piece, place)
-  left join pg_catalog.regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as m (groups, place) on m.place = s.place;
+  left join pg_catalog.regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as m (groups, place)
+    on m.place = s.place;
 end;
 
 comment on function secrets.split_at is
@@ -6165,7 +6167,8 @@ create function secrets.offset_in(whole text, part text)
 returns integer
 language sql immutable parallel safe
 -- The secret ends its match; what stands before it may repeat it.
-return pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1;
+return pg_catalog.length(whole) - pg_catalog.length(part) + 1
+  - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part));
 
 comment on function secrets.offset_in is 'How many characters of a match stand before the secret in it.';
 
@@ -6173,7 +6176,8 @@ create function secrets.line_starts(content text)
 returns integer[]
 language sql immutable parallel safe set search_path = ''
 return array(
-  select (1 + coalesce(sum(pg_catalog.length(l.line) + 1) over (order by l.n rows between unbounded preceding and 1 preceding), 0))::integer
+  select (1 + coalesce(
+    sum(pg_catalog.length(l.line) + 1) over (order by l.n rows between unbounded preceding and 1 preceding), 0))::integer
   from pg_catalog.string_to_table(content, E'\n') with ordinality as l (line, n)
   order by l.n);
 
@@ -6199,7 +6203,8 @@ begin atomic
     select h.hint
     from (
       select distinct p.hint from public.secret_patterns p
-      where p.hint is not null and (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
+      where p.hint is not null and (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active
+        and p.severity = any (severities)
     ) h
     where (h.hint <> secrets.long_words() or content ~ '[A-Za-z0-9]{32}') and content ~ h.hint
   )
@@ -6247,17 +6252,26 @@ begin atomic
   with matches as (
     select s.place, s.before, m.whole, m.part, secrets.offset_in(m.whole, m.part) as skipped,
       sum(pg_catalog.length(s.before)) over (order by s.place)
-        + coalesce(sum(pg_catalog.length(m.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
+        + coalesce(sum(pg_catalog.length(m.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0)
+        as start
     from pg_catalog.regexp_split_to_table(content, expression, flags) with ordinality as s (before, place)
     left join unnest(wholes, parts) with ordinality as m (whole, part, place) using (place)
     where s.place <= pg_catalog.cardinality(wholes) + 1
   )
   select
-    coalesce(pg_catalog.array_agg(
-      int4range((start + skipped + 1)::integer, (start + skipped + 1)::integer + pg_catalog.length(part)) order by place) filter (where part is not null), '{}'),
+    coalesce(
+      pg_catalog.array_agg(
+        int4range((start + skipped + 1)::integer, (start + skipped + 1)::integer + pg_catalog.length(part)) order by place)
+        filter (where part is not null),
+      '{}'),
     -- No pattern has control characters, and no value goes on behind a line break.
-    pg_catalog.string_agg(before || coalesce(
-      overlay(whole placing pg_catalog.rpad('', pg_catalog.length(part) - 1, E'\x01\n') || E'\x01' from skipped + 1 for pg_catalog.length(part)), whole, ''), '' order by place)
+    pg_catalog.string_agg(
+      before || coalesce(
+        overlay(
+          whole placing pg_catalog.rpad('', pg_catalog.length(part) - 1, E'\x01\n') || E'\x01'
+          from skipped + 1 for pg_catalog.length(part)),
+        whole, ''),
+      '' order by place)
   from matches;
 end;
 
@@ -6267,13 +6281,14 @@ comment on function secrets.cut_out is
 -- Each match is verified once, and places are computed only if one passes. If only the first are wanted, the search
 -- begins with the first 32 kB and takes more of the text as long as it finds too few.
 create function secrets.find_of_pattern(
-  content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
+  content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '',
+  most integer default null)
 returns secrets.findings
 language plpgsql stable set search_path = ''
 as $$
 declare
   total constant integer := length(content);
-  -- All matches of a text are computed before the first one is seen. So the first secrets are looked for in its beginning first.
+  -- All matches of a text are computed before the first one is seen. So the first secrets are looked for in its beginning.
   size integer := case when most is null then total else least(total, 32768) end;
   beginning text;
   has_exceptions boolean;
@@ -6306,14 +6321,17 @@ begin
       found := found + 1;
       exit when found = most;
     end loop;
-    result := case when found = 0 then row('{}', content)::secrets.findings else secrets.cut_out(beginning, expression, flags, wholes, parts) end;
+    result := case
+      when found = 0 then row('{}', content)::secrets.findings
+      else secrets.cut_out(beginning, expression, flags, wholes, parts) end;
     -- A match near the end of the beginning could be another one in the whole text.
     if most is null or size = total and seen <= secrets.max_likenesses()
       or found = most and (size = total or upper(result.ranges[most]) < size - 4096) then
       return result;
     elsif seen > secrets.max_likenesses() or size = 262144 and seen > secrets.max_likenesses() / 2 then
       perform identity.raise_error('L9LIM',
-        format('content: at most %s places that look like a secret (pattern %s); cut it into smaller parts', secrets.max_likenesses(), pattern), 'content');
+        format('content: at most %s places that look like a secret (pattern %s); cut it into smaller parts',
+          secrets.max_likenesses(), pattern), 'content');
     end if;
     size := least(total, size * 8);
   end loop;
@@ -6331,15 +6349,16 @@ create function secrets.find_in_words(content text, tenant_id uuid, severities t
 returns table (place bigint, range int4range, pattern text)
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
-  -- Every built-in pattern ends here: they match no control characters but white space, and those that match all but a few characters
-  -- stop at a line break or a hyphen.
+  -- Every built-in pattern ends here: they match no control characters but white space, and those that match all but a few
+  -- characters stop at a line break or a hyphen.
   separator constant text := E'\n\x01-\x01\n';
   -- All words are looked at together: one by one, a megabyte of short ones takes minutes.
   is_apart constant boolean := words = secrets.words_apart();
   decoded text := secrets.decode_words((
-    select string_agg(translate(case when is_apart then secrets.join_words(m.groups[1]) else m.groups[1] end, E'\x01', ''), separator order by m.place)
+    select string_agg(
+      translate(case when is_apart then secrets.join_words(m.groups[1]) else m.groups[1] end, E'\x01', ''), separator
+      order by m.place)
     from regexp_matches(find_in_words.content, words, 'g') with ordinality as m (groups, place)));
   candidate public.secret_patterns;
   found secrets.findings;
@@ -6352,11 +6371,13 @@ begin
     continue when is_apart and (candidate.keywords is null or candidate.tenant_id is not null);
     -- With the flag w each word begins and ends a line, so that ^ and $ match there.
     found := secrets.find_of_pattern(
-      decoded, candidate.expression, case when is_apart then 'random token' else candidate.verification end, candidate.name, find_in_words.tenant_id,
-      'w', find_in_words.most);
+      decoded, candidate.expression, case when is_apart then 'random token' else candidate.verification end, candidate.name,
+      find_in_words.tenant_id, 'w', find_in_words.most);
     continue when found.ranges = '{}';
     starts := coalesce(starts, array(
-      select (coalesce(sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding), 0) + 1)::integer
+      select (1 + coalesce(
+        sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding),
+        0))::integer
       from unnest(string_to_array(decoded, separator)) with ordinality as w (word, place)
       order by w.place));
     select found_places || array_agg(n), found_patterns || array_agg(candidate.name)
@@ -6371,7 +6392,8 @@ begin
     return query
       select f.place,
         int4range(
-          regexp_instr(find_in_words.content, words, 1, f.place::integer, 0), regexp_instr(find_in_words.content, words, 1, f.place::integer, 1)),
+          regexp_instr(find_in_words.content, words, 1, f.place::integer, 0),
+          regexp_instr(find_in_words.content, words, 1, f.place::integer, 1)),
         f.pattern
       from unnest(found_places, found_patterns) as f (place, pattern)
       order by f.place
@@ -6380,8 +6402,8 @@ begin
     return query
       select distinct on (f.place) f.place, w.range, f.pattern
       from unnest(found_places, found_patterns) with ordinality as f (place, pattern, turn)
-      join unnest((secrets.find_of_pattern(find_in_words.content, words, 'none', 'hidden', null)).ranges) with ordinality as w (range, place)
-        on w.place = f.place
+      join unnest((secrets.find_of_pattern(find_in_words.content, words, 'none', 'hidden', null)).ranges)
+        with ordinality as w (range, place) on w.place = f.place
       order by f.place, f.turn;
   end if;
 end
@@ -6398,7 +6420,6 @@ create function secrets.find_in_text(content text, tenant_id uuid, severities te
 returns table (pattern text, "position" integer, length integer)
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   plain text := secrets.fold(find_in_text.content);
   words text;
@@ -6447,7 +6468,6 @@ comment on function secrets.max_redactions_of_a_match is
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   candidate public.secret_patterns;
   words text;
@@ -6479,7 +6499,8 @@ begin
   end loop;
   foreach words in array array[secrets.encoded_word(), secrets.words_apart()] loop
     continue when redacted !~ words;
-    select string_agg(s.before || coalesce('[redacted: ' || f.pattern || ']', s.whole, ''), '' order by s.place) as text, count(f.pattern) as secrets
+    select string_agg(s.before || coalesce('[redacted: ' || f.pattern || ']', s.whole, ''), '' order by s.place) as text,
+      count(f.pattern) as secrets
     into result
     from secrets.split_at(redacted, words) as s
     left join secrets.find_in_words(redacted, redact_text.tenant_id, severities, words) as f on f.place = s.place;
@@ -22445,7 +22466,8 @@ begin atomic
       and past.valid_from <= as_of and past.valid_until > as_of
     -- A column can be looked up in the index of a table with policies, a function's result cannot.
     cross join lateral (
-      select standing.named_successor(p, case when past.packet_id is null then p.envelope else past.envelope end) as packet_id offset 0) f
+      select standing.named_successor(p, case when past.packet_id is null then p.envelope else past.envelope end) as packet_id
+      offset 0) f
     join public.packet_store s on s.packet_id = f.packet_id and s.packet_type = p.packet_type and s.packet_id <> n.packet_id
       and (as_of is null or s.created_at <= as_of)
     -- Memories that name each other would be followed for ever.

@@ -46,7 +46,8 @@ begin atomic
       and past.valid_from <= as_of and past.valid_until > as_of
     -- A column can be looked up in the index of a table with policies, a function's result cannot.
     cross join lateral (
-      select standing.named_successor(p, case when past.packet_id is null then p.envelope else past.envelope end) as packet_id offset 0) f
+      select standing.named_successor(p, case when past.packet_id is null then p.envelope else past.envelope end) as packet_id
+      offset 0) f
     join public.packet_store s on s.packet_id = f.packet_id and s.packet_type = p.packet_type and s.packet_id <> n.packet_id
       and (as_of is null or s.created_at <= as_of)
     -- Memories that name each other would be followed for ever.
