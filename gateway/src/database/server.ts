@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
-import { SQLSTATE, sqlstateOf } from '../errors.ts';
+import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
+import type { Config } from '../config/config.ts';
 import { watchConnecting } from './away.ts';
 import { openCountsPool } from './counts-pool.ts';
 import type { Database, PoolState } from './database.ts';

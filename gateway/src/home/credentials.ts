@@ -4,10 +4,10 @@ import { chmodSync, linkSync, lstatSync, readFileSync, renameSync, rmSync, statS
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { SigningKeys } from '../auth/jwt.ts';
-import { type Config, refuseSharedKeys } from '../config.ts';
+import { type Config, refuseSharedKeys } from '../config/config.ts';
+import { kidPattern, masterKeys } from '../config/environment.ts';
 import { dataFolderOf, isWithoutData } from '../database/data-folder.ts';
 import { readMarker } from '../database/marker.ts';
-import { kidPattern, masterKeys } from '../environment.ts';
 import { checkHome, makeHome } from './folder.ts';
 import { causeOf, codeOf, HomeProblem } from './problem.ts';
 

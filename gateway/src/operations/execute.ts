@@ -5,10 +5,17 @@ import type { Archive } from '../archive/archive.ts';
 import type { Query } from '../archive/stores/index.ts';
 import type { Refusal, Refusals } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
+import {
+  type CurrentMemory,
+  changedIdOf,
+  KnownError,
+  type PublicError,
+  sqlstateOf,
+  toPublicError,
+} from '../base/errors.ts';
+import { currentRequestId } from '../base/logger.ts';
 import { type Database, inOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
-import { isPlainName, shownPath } from '../echo.ts';
-import { type CurrentMemory, changedIdOf, KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
-import { currentRequestId } from '../logger.ts';
+import { isPlainName, shownPath } from '../input/echo.ts';
 import { type CallReporting, createCallReporter, reportOf } from './call-report.ts';
 import type { EmbeddingFor } from './embedding-policy.ts';
 import { fillInProject, type Inferred, inferredIn } from './inferred-project.ts';

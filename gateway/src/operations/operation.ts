@@ -3,8 +3,8 @@ import type pg from 'pg';
 import type { z } from 'zod';
 import type { Archive } from '../archive/archive.ts';
 import type { Query } from '../archive/stores/index.ts';
+import { KnownError } from '../base/errors.ts';
 import type { TextVector } from '../embeddings/index.ts';
-import { KnownError } from '../errors.ts';
 import { isObject } from './read-input.ts';
 import type { Reader } from './standing.ts';
 

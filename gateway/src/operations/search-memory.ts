@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SQLSTATE, sqlstateOf } from '../errors.ts';
+import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import { isBlank } from '../input/text.ts';
 import {
   counted,

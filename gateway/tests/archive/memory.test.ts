@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { signToken } from '../../src/auth/jwt.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { type Provider, startProvider } from '../embeddings/provider.ts';
 import { callTool, createProcessHome, type ProcessHome, type Running } from '../home/processes.ts';

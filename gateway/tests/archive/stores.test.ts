@@ -7,7 +7,7 @@ import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { errorOf } from '../../../db/tests/support/errors.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { openStores, type Store } from '../../src/archive/stores/index.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { mountSmallDisk, whyNoSmallDisk } from '../support/small-disk.ts';
 import { standIn } from '../support/stand-in.ts';

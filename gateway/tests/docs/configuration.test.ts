@@ -2,8 +2,8 @@
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, loadConfig } from '../../src/config.ts';
-import { environment, SECRETS } from '../../src/environment.ts';
+import { ConfigError, loadConfig } from '../../src/config/config.ts';
+import { environment, SECRETS } from '../../src/config/environment.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const read = (file: string) => readFileSync(join(root, file), 'utf8');

@@ -12,8 +12,8 @@ import {
   wrap,
 } from 'cockatiel';
 import type { Logger } from 'pino';
-import type { ArchiveConfig } from '../../config.ts';
-import { KnownError, sqlstateOf } from '../../errors.ts';
+import { KnownError, sqlstateOf } from '../../base/errors.ts';
+import type { ArchiveConfig } from '../../config/config.ts';
 import { fileStore } from './file.ts';
 import { httpStore } from './http.ts';
 import { postgresStore } from './postgres.ts';

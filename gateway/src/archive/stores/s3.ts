@@ -1,5 +1,5 @@
 import type { S3Client } from '@aws-sdk/client-s3';
-import type { S3Config } from '../../config.ts';
+import type { S3Config } from '../../config/config.ts';
 import { readBlob, type Store } from './store.ts';
 
 /**

@@ -7,11 +7,11 @@ import { type DocumentNode, type FieldNode, GraphQLError, isObjectType } from 'p
 import type { Refusals } from '../../audit/refusals.ts';
 import { challenge } from '../../auth/challenge.ts';
 import { type Identity, toSettings } from '../../auth/identity.ts';
+import { errorExtensions, errorKinds, isOutage, type PublicError, toPublicError } from '../../base/errors.ts';
+import { currentRequestId } from '../../base/logger.ts';
 import type { Database } from '../../database/index.ts';
 import { callInTransaction } from '../../database/transaction.ts';
-import { errorExtensions, errorKinds, isOutage, type PublicError, toPublicError } from '../../errors.ts';
 import { noteRefusal } from '../../http/log-refusals.ts';
-import { currentRequestId } from '../../logger.ts';
 import { camelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
 import { askedAt } from './arguments.ts';

@@ -3,7 +3,7 @@ import { access, constant, context, each, lambda, list, type Step, sideEffect } 
 import { GraphQLError, parse } from 'postgraphile/graphql';
 import { extendSchema } from 'postgraphile/utils';
 import type { Identity } from '../../auth/identity.ts';
-import { errorExtensions } from '../../errors.ts';
+import { errorExtensions } from '../../base/errors.ts';
 import type { ExecuteOperation, Outcome } from '../../operations/execute.ts';
 import { camelCase, type Relation, upperCamelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';

@@ -6,7 +6,7 @@ import type { Denials } from '../../audit/denials.ts';
 import type { Identity } from '../../auth/identity.ts';
 import type { CallKind, RateLimits } from '../../auth/rate-limits.ts';
 import { addressOf } from '../../auth/request.ts';
-import { errorExtensions, KnownError, SQLSTATE, toPublicError } from '../../errors.ts';
+import { errorExtensions, KnownError, SQLSTATE, toPublicError } from '../../base/errors.ts';
 import { addUp, askedIn } from './selections.ts';
 
 export interface RateLimitsPluginOptions {

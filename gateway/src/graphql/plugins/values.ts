@@ -19,9 +19,9 @@ import {
   valueFromASTUntyped,
   visit,
 } from 'postgraphile/graphql';
-import { shownPath, withoutValues } from '../../echo.ts';
-import { KnownError } from '../../errors.ts';
-import { INEXACT_NUMBER, INEXACT_REASON, isExactNumber } from '../../exact-json.ts';
+import { KnownError } from '../../base/errors.ts';
+import { shownPath, withoutValues } from '../../input/echo.ts';
+import { INEXACT_NUMBER, INEXACT_REASON, isExactNumber } from '../../input/exact-json.ts';
 import { camelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
 import { checkStorable } from '../../operations/storable.ts';

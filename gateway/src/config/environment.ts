@@ -2,9 +2,9 @@
 
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
-import { readFileWithin, reasonOfRefusal } from './input/files.ts';
+import { readFileWithin, reasonOfRefusal } from '../input/files.ts';
+import { isBranch, isProject } from '../input/names.ts';
 import { problemOfMasterKeys } from './master-keys.ts';
-import { isBranch, isProject } from './names.ts';
 import { trustedProxies, words } from './trusted-proxies.ts';
 
 const url = (...protocols: string[]) =>

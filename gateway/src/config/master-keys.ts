@@ -1,6 +1,6 @@
 // Reads the master keys of archives from their text, which the environment or credentials.json has.
 import { createHash } from 'node:crypto';
-import { KnownError } from './errors.ts';
+import { KnownError } from '../base/errors.ts';
 
 /** What to say to somebody who has no master key of archives. */
 export const NEW_MASTER_KEY = '`echo "k1:$(openssl rand -base64 32)"` makes one';
