@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3dbea6415e8fc0d7b3122f4248d67090efca9d18
+--! Hash: sha1:63202f962e962498c7538ac37ad58235d887a078
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -25256,6 +25256,14 @@ $$;
 comment on function search.choose_mode is
   'The mode that a search runs in. Raises L9VAL if mode semantic was requested and there is no vector.';
 
+-- The first step of each operation that takes retry_for: after this answer the gateway makes another vector.
+create function search.is_stale(query_vector extensions.vector, model text, retry_for text[]) returns boolean
+language sql stable set search_path = ''
+return query_vector is not null and 'model' = any (retry_for) and model is distinct from embeddings.serving_model();
+
+comment on function search.is_stale is
+  'Whether the vector of a query is of a model that does not serve, and the caller can make another.';
+
 create function search.query_languages(settings public.search_settings, language text)
 returns text[]
 language plpgsql stable parallel safe set search_path = ''
@@ -25329,7 +25337,7 @@ comment on function search.open_search is
   'Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function
-  search.query_languages, search.check_search, search.choose_mode, search.open_search
+  search.is_stale, search.query_languages, search.check_search, search.choose_mode, search.open_search
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/180-open-search.sql
 --! Included 150-search/185-words-for-vector.sql
@@ -25672,7 +25680,8 @@ create function public.search_memory(
   min_relevance real default null,
   "where" jsonb default null,
   branch text default null,
-  include_archived boolean default false
+  include_archived boolean default false,
+  retry_for text[] default '{}'
 )
 returns public.search_result
 language plpgsql volatile set search_path = pg_catalog, extensions
@@ -25686,6 +25695,9 @@ declare
   matches record;
   ranked search.ranked_hits;
 begin
+  if search.is_stale(search_memory.query_vector, search_memory.model, search_memory.retry_for) then
+    return row('{}', '{"retry": "model"}')::public.search_result;
+  end if;
   scopes := identity.given_list(scopes);
   kinds := identity.given_list(kinds);
   tags := identity.given_list(tags);
@@ -25760,7 +25772,8 @@ comment on function public.search_memory is
   'Finds memories that the caller may read, best first: by words, by meaning (query_vector, made by model; without '
   'it a hybrid search is a lexical one), by both or by relations (graph). Without a query: those similar to '
   'packet_id, or the newest that match the filters. k: 1 to 100. project_id, branch: also those without one. '
-  'max_tokens: from 500. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  'max_tokens: from 500. retry_for {model}: with a vector of a model that does not serve nothing is searched, and '
+  'searched.retry says so. Audited, except then. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/220-search-memory.sql
@@ -26131,8 +26144,8 @@ comment on column public.find_result.searched is
   'mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), '
   'scopes, projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant '
   'than the min_relevance of the search settings), vectors (used, unavailable or not asked for), entities (those '
-  'that the query names, if relations were followed), cut (what max_tokens removed) and notice. With vector_follows '
-  'possibly only needs_vector.';
+  'that the query names, if relations were followed), cut (what max_tokens removed) and notice. With retry_for '
+  'possibly only retry: vector or model.';
 
 create type find.find_filter as (
   kinds text[],
@@ -26971,8 +26984,8 @@ create function public.memory_find(
   explain boolean default false,
   query_vector extensions.vector default null,
   model text default null,
-  vector_follows boolean default false,
-  include_archived boolean default false
+  include_archived boolean default false,
+  retry_for text[] default '{}'
 )
 returns public.find_result
 language plpgsql volatile set search_path = ''
@@ -26984,8 +26997,8 @@ declare
   filter constant find.find_filter := row(
     identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch), identity.given_list(scopes), since, until,
     "where", include_archived is not true);
-  waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
-  needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
+  waits_for_vector constant boolean := query_vector is null and coalesce('vector' = any (retry_for), false);
+  needs_vector constant public.find_result := row('{}', '{}', '{"retry": "vector"}');
   route text;
   routes text[];
   request search.search_request;
@@ -26994,6 +27007,9 @@ declare
 begin
   if mode is null or mode not in ('auto', 'fast', 'deep') then
     perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep', 'mode');
+  end if;
+  if search.is_stale(memory_find.query_vector, memory_find.model, memory_find.retry_for) then
+    return row('{}', '{}', '{"retry": "model"}')::public.find_result;
   end if;
   route := find.choose_route(query, mode);
   request := find.open_find(query, k, route, filter, query_vector, model, max_tokens, explain);
@@ -27021,8 +27037,8 @@ $$;
 comment on function public.memory_find is
   'Finds memories that the caller may read, ordered by find.score(): match, recency, nearness of project, '
   'citations. Without a query: the newest that match. project_id, branch: also those without one. mode: auto, fast '
-  'or deep. k: 1 to 100. query_vector: made by model; vector_follows: if one is needed, nothing is searched. '
-  'Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
+  'or deep. k: 1 to 100. query_vector: made by model. retry_for {vector, model}: where a vector is needed, or is of '
+  'a model that does not serve, nothing is searched, and searched.retry says which. Audited, except then. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.memory_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/130-memory-find.sql
@@ -29556,7 +29572,8 @@ create function public.recall_lessons(
   min_relevance real default null,
   query_vector extensions.vector default null,
   model text default null,
-  branch text default null
+  branch text default null,
+  retry_for text[] default '{}'
 )
 returns public.recall_result
 language plpgsql volatile set search_path = ''
@@ -29571,6 +29588,9 @@ declare
   closed public.search_result;
   result public.recall_result;
 begin
+  if search.is_stale(recall_lessons.query_vector, recall_lessons.model, recall_lessons.retry_for) then
+    return row('{}', '{"retry": "model"}')::public.recall_result;
+  end if;
   types := identity.given_list(types);
   tags := identity.given_list(tags);
   scopes := identity.given_list(scopes);
@@ -29620,7 +29640,7 @@ comment on function public.recall_lessons is
   'Searches reflections that the caller may read as search_memory() does memories: by words and by query_vector, '
   'made by model. Priority and confidence raise a score by at most 30 %. Without a query: the newest, sorted by '
   'both. types: only these. priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, '
-  'min_relevance: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
+  'min_relevance, retry_for: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function reflection.to_lessons, public.recall_lessons to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/090-recall-lessons.sql
