@@ -45,6 +45,7 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
     drainMs = config.drainMs;
     terminal = config.logFormat === 'pretty' ? openTerminal(process.stdout) : null;
     logger = createLogger(config.logLevel, terminal ? terminal.log : 1, config.environment);
+    for (const problem of config.misspelt) logger.warn(problem);
     terminal?.doing('starting');
     lock = await takeHome(config);
     keepCompiledModules(config.home);

@@ -40,6 +40,6 @@ export function problemOfMasterKeys(text: string): string | null {
 /** Reads `id:base64,…`, of which the first key encrypts and all decrypt. A key without an id gets one from its hash. */
 export function parseMasterKeys(text: string): MasterKey[] {
   const keys = readKeys(text);
-  if (typeof keys === 'string') throw new KnownError('L9KEY', `ARCHIVE_KEYS: ${keys}`);
+  if (typeof keys === 'string') throw new KnownError('L9KEY', `ARCHIVE_KEY: ${keys}`);
   return keys;
 }

@@ -112,7 +112,7 @@ const archiveKeyLost = (path: string, needed: readonly string[], stored: Stored 
   new HomeProblem(
     path,
     `${stored ? 'has no archive_key' : 'is missing'}, and archives are encrypted with the former archive key (${needed.join(', ')})`,
-    `put the former file back, or the value of its archive_key into ARCHIVE_KEYS; only if it is lost for good put a new key there, with which those archives stay closed`,
+    `put the former file back, or the value of its archive_key into ARCHIVE_KEY; only if it is lost for good put a new key there, with which those archives stay closed`,
   );
 
 const newKeys = (path: string) =>

@@ -33,7 +33,7 @@ export async function openArchiveKeys(config: Config, home: HomeState, { workerP
   if (missing.length > 0) {
     logger.warn(
       { keys: missing },
-      'archives are encrypted with keys that are not given: add the former keys to ARCHIVE_KEYS',
+      'archives are encrypted with keys that are not given: add the former keys to ARCHIVE_KEY',
     );
   }
   return {
@@ -54,7 +54,7 @@ function storedKey(config: Config): string {
     if (!(error instanceof ConfigError)) throw error;
     throw new KnownError(
       'L9KEY',
-      'ARCHIVE_KEYS: credentials.json of the gateway, which has the archive key, cannot be read',
+      'ARCHIVE_KEY: credentials.json of the gateway, which has the archive key, cannot be read',
     );
   }
 }

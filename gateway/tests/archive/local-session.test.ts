@@ -30,7 +30,7 @@ describe('a session named by a path', () => {
   }
 
   it('is read over stdio and refused over HTTP, and what cannot be read is refused without a word of what it holds', async () => {
-    const env = { ...home.env, ARCHIVE_KEYS: `first:${Buffer.alloc(32, 7).toString('base64')}` };
+    const env = { ...home.env, ARCHIVE_KEY: `first:${Buffer.alloc(32, 7).toString('base64')}` };
     const args = [cli, 'mcp', '--caller', 'C'];
     const stdio = await connected(new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' }));
     const store = (client: Client, named: object) =>

@@ -34,7 +34,7 @@ function statusOf(pid: number, field: 'VmHWM' | 'VmRSS'): number {
     const keys = `k1:${Buffer.alloc(32, 3).toString('base64')}`;
     // Memory that is given back in an idle moment would make room in the middle of a measurement.
     server = await home.serve([], {
-      ARCHIVE_KEYS: keys,
+      ARCHIVE_KEY: keys,
       IDLE_SECONDS: '0',
       OPENAI_BASE_URL: provider.baseUrl,
       EMBEDDING_MODEL: 'some-model',

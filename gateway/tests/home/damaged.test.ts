@@ -269,7 +269,7 @@ describeOnEmbedded('a home folder that was used', () => {
   });
 
   describe('and has an archive', () => {
-    const ASKED = /former archive key .*ARCHIVE_KEYS/;
+    const ASKED = /former archive key .*ARCHIVE_KEY/;
     beforeAll(async () => {
       home = origin.home;
       const server = await open();
@@ -307,12 +307,12 @@ describeOnEmbedded('a home folder that was used', () => {
       rmSync(join(home, 'credentials.json'));
       const read = async (url: string) =>
         callTool(url, credentials().mcp_api_keys.C, 'retrieve_session_from_cascade', { pointer });
-      const server = await open({ ARCHIVE_KEYS: oldKeys.archive_key });
+      const server = await open({ ARCHIVE_KEY: oldKeys.archive_key });
       expect((await read(server.url)).session_data.session_id).toBe('session-capstan');
       await server.end();
       expect(credentials().archive_key, 'it stays in the environment').toBeNull();
       await expectRefusal(() => refusalOf(open), 'credentials.json', ASKED);
-      const other = await open({ ARCHIVE_KEYS: `k9:${Buffer.alloc(32, 7).toString('base64')}` });
+      const other = await open({ ARCHIVE_KEY: `k9:${Buffer.alloc(32, 7).toString('base64')}` });
       expect(other.log()).toMatch(/archives are encrypted with keys that are not given/);
       await expect(read(other.url)).rejects.toThrow(/KEY_ERROR/);
     });
