@@ -7,22 +7,8 @@ const layers = [
   ['gateway.ts'],
   ['server/', 'mcp/', 'graphql/', 'http/'],
   ['archive/', 'extraction/', 'jobs/', 'operations/'],
-  ['home/', 'auth/', 'audit/', 'database/', 'embeddings/', 'metrics/', 'openai/'],
-  [
-    'config.ts',
-    'echo.ts',
-    'environment.ts',
-    'errors.ts',
-    'exact-json.ts',
-    'garbage.ts',
-    'input/',
-    'logger.ts',
-    'master-keys.ts',
-    'names.ts',
-    'round-robin-queue.ts',
-    'trusted-proxies.ts',
-    'version.ts',
-  ],
+  ['home/', 'auth/', 'audit/', 'database/', 'embeddings/', 'metrics/'],
+  ['base/', 'config/', 'input/'],
 ];
 const pattern = (paths) => `${src}(${paths.map((path) => path.replace('.', '\\.')).join('|')})`;
 

@@ -2,8 +2,8 @@
 // degrees by Zipf's law and one hub of 10,000 relations.
 import pg from 'pg';
 import { toSettings } from '../gateway/src/auth/identity.ts';
+import { SQLSTATE, sqlstateOf } from '../gateway/src/base/errors.ts';
 import { inTransaction } from '../gateway/src/database/index.ts';
-import { SQLSTATE, sqlstateOf } from '../gateway/src/errors.ts';
 import { type Bench, type Context, figure, type Row, ratio } from './support/bench.ts';
 import { dropIndexes, makeIndexes } from './support/data.ts';
 import { quantile, timed } from './support/load.ts';

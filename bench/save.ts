@@ -65,7 +65,9 @@ export const save: Bench = {
           const input = saveMemory.input.parse({ content, project_id: PROJECT });
           times.push(
             await timed(async () => {
-              const { status } = await inTransaction(agents, settings, (client) => saveMemory.run(client, input, null));
+              const { status } = await inTransaction(agents, settings, (client) =>
+                saveMemory.run(client, input, null, []),
+              );
               if (status !== 'inserted') throw new Error(`a save was ${status}`);
             }),
           );

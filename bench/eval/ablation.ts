@@ -1,5 +1,5 @@
 // Measures each part of a search: the same queries with one part switched off by the settings of the tenant.
-import { type Client, type ClientOptions, connect } from '../../gateway/src/commands/client.ts';
+import { type Client, type ClientOptions, connect } from '../../gateway/src/commands/support/client.ts';
 
 const FIELDS =
   'lexicalWeight semanticWeight contextWeight usesChunks chunkWeight threadWeight nextWeight speakerBoost commonWordShare ' +

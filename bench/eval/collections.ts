@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { Unusable } from '../../gateway/src/commands/client.ts';
+import { Unusable } from '../../gateway/src/commands/support/client.ts';
 
 export interface Document {
   id: string;

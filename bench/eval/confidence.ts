@@ -1,8 +1,8 @@
 // Measures whether the confidence of memory_find is what it says: of the hits with 0.8, about 80 % should be relevant.
 import { join } from 'node:path';
-import { type Client, type ClientOptions, connect, reasonOf } from '../../gateway/src/commands/client.ts';
-import { startProgress } from '../../gateway/src/commands/progress.ts';
-import { waitForEmbeddings } from '../../gateway/src/commands/saving.ts';
+import { type Client, type ClientOptions, connect, reasonOf } from '../../gateway/src/commands/support/client.ts';
+import { startProgress } from '../../gateway/src/commands/support/progress.ts';
+import { waitForEmbeddings } from '../../gateway/src/commands/support/saving.ts';
 import { type Collection, readCollection } from './collections.ts';
 import { load } from './evaluate.ts';
 import { calibration, calibrationError, logisticRegression, probability } from './logistic.ts';

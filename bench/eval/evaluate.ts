@@ -1,8 +1,14 @@
 // Measures search quality on judged queries through the public API.
 import { writeFileSync } from 'node:fs';
-import { type Client, type ClientOptions, connect, reasonOf, Unusable } from '../../gateway/src/commands/client.ts';
-import { startProgress } from '../../gateway/src/commands/progress.ts';
-import { type Outcome, saveAll, waitForEmbeddings } from '../../gateway/src/commands/saving.ts';
+import {
+  type Client,
+  type ClientOptions,
+  connect,
+  reasonOf,
+  Unusable,
+} from '../../gateway/src/commands/support/client.ts';
+import { startProgress } from '../../gateway/src/commands/support/progress.ts';
+import { type Outcome, saveAll, waitForEmbeddings } from '../../gateway/src/commands/support/saving.ts';
 import { openSettings, VARIANTS } from './ablation.ts';
 import { type Collection, type Query, readCollection } from './collections.ts';
 import { type Figures, figuresOf, type Judged } from './metrics.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { type JWTPayload, jwtVerify } from 'jose';
 import pg from 'pg';
-import { loadConfig } from '../../gateway/src/config.ts';
+import { loadConfig } from '../../gateway/src/config/config.ts';
 import { loadCredentials } from '../../gateway/src/home/credentials.ts';
 
 const config = loadConfig(process.env);

@@ -1,7 +1,7 @@
 // Loads the memories as a superuser without triggers, and creates the indexes afterwards, as when a dump is restored.
 // The data depend only on the number of rows, so that two machines measure the same.
 import type pg from 'pg';
-import { type Progress, startProgress } from '../../gateway/src/commands/progress.ts';
+import { type Progress, startProgress } from '../../gateway/src/commands/support/progress.ts';
 import { STORED_DIMENSIONS } from '../../gateway/src/embeddings/embedder.ts';
 import { below, randomFrom } from './random.ts';
 import { scopeOf, type Tenant, tenantsFor } from './tenants.ts';

@@ -1,10 +1,10 @@
 // The complete gateway without the embedding model: vectors of the queries are precomputed, so that the time of the model
 // is not measured.
 import { readFileSync } from 'node:fs';
-import { loadConfig } from '../../gateway/src/config.ts';
+import { createLogger } from '../../gateway/src/base/logger.ts';
+import { loadConfig } from '../../gateway/src/config/config.ts';
 import type { Embedder } from '../../gateway/src/embeddings/index.ts';
 import { startGateway } from '../../gateway/src/gateway.ts';
-import { createLogger } from '../../gateway/src/logger.ts';
 import { DIMENSIONS, MODEL } from './data.ts';
 import { randomFrom } from './random.ts';
 

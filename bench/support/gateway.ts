@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { signToken } from '../../gateway/src/auth/jwt.ts';
-import { loadConfig } from '../../gateway/src/config.ts';
+import { loadConfig } from '../../gateway/src/config/config.ts';
 import { loadCredentials } from '../../gateway/src/home/credentials.ts';
 import { type ServerProcess, startServerProcess } from './child.ts';
 import type { BenchDatabase } from './database.ts';

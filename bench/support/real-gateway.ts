@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signToken } from '../../gateway/src/auth/jwt.ts';
-import { loadConfig } from '../../gateway/src/config.ts';
+import { loadConfig } from '../../gateway/src/config/config.ts';
 import { loadCredentials } from '../../gateway/src/home/credentials.ts';
 import { childrenOf, residentMegabytes } from './child.ts';
 import { httpClient } from './http.ts';

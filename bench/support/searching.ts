@@ -29,7 +29,12 @@ export function sqlSearch(pool: pg.Pool, tenantId: string) {
   return async (query: Query, more: object = {}): Promise<Found> => {
     const prepared = { vector: vectorOf(query), model: MODEL };
     const { hits, searched } = await inTransaction(pool, settings, (client) =>
-      searchMemory.run(client, searchMemory.input.parse({ query: query.query, min_relevance: 0, ...more }), prepared),
+      searchMemory.run(
+        client,
+        searchMemory.input.parse({ query: query.query, min_relevance: 0, ...more }),
+        prepared,
+        [],
+      ),
     );
     return { ids: hits.map(({ packet_id }) => packet_id), mode: searched.mode };
   };

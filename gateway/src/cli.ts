@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // `l9-memory <command>`. Each command is a file in commands/, which is loaded when it is run.
 import { Command } from 'commander';
-import { version } from './version.ts';
+import { version } from './base/version.ts';
 
 const list = (value: string) =>
   value
@@ -21,7 +21,7 @@ program
   .command('start')
   .description('start the server')
   .action(async () => {
-    const { restartWithMallocTrim } = await import('./commands/malloc-trim.ts');
+    const { restartWithMallocTrim } = await import('./commands/support/malloc-trim.ts');
     restartWithMallocTrim();
     const { serve } = await import('./commands/start.ts');
     process.exitCode = await serve(process.env, { onDemand: false });
@@ -168,7 +168,7 @@ archive
   .option('--caller <name>', 'the caller', 'C')
   .option('--token <jwt>', 'use this token instead of signing one for the caller')
   .action(async (files: string[], options) => {
-    const { add } = await import('./commands/archive-add.ts');
+    const { add } = await import('./commands/archive/add.ts');
     process.exitCode = await add(process.env, files, options);
   });
 archive
@@ -182,7 +182,7 @@ archive
   .option('--caller <name>', 'the caller', 'C')
   .option('--token <jwt>', 'use this token instead of signing one for the caller')
   .action(async (options) => {
-    const { hook } = await import('./commands/archive-hook.ts');
+    const { hook } = await import('./commands/archive/hook.ts');
     process.exitCode = await hook(process.env, options);
   });
 archive
@@ -198,7 +198,7 @@ archive
   .option('--caller <name>', 'the caller', 'C')
   .option('--token <jwt>', 'use this token instead of signing one for the caller')
   .action(async (query: string | undefined, options) => {
-    const read = await import('./commands/archive-read.ts');
+    const read = await import('./commands/archive/read.ts');
     process.exitCode = await read.list(process.env, query, options);
   });
 archive
@@ -209,7 +209,7 @@ archive
   .option('--caller <name>', 'the caller', 'C')
   .option('--token <jwt>', 'use this token instead of signing one for the caller')
   .action(async (pointer: string, options) => {
-    const { get } = await import('./commands/archive-read.ts');
+    const { get } = await import('./commands/archive/read.ts');
     process.exitCode = await get(process.env, pointer, options);
   });
 archive
@@ -223,7 +223,7 @@ archive
   .option('--caller <name>', 'the caller', 'C')
   .option('--token <jwt>', 'use this token instead of signing one for the caller')
   .action(async (pointer: string | undefined, options) => {
-    const { verify } = await import('./commands/archive-read.ts');
+    const { verify } = await import('./commands/archive/read.ts');
     process.exitCode = await verify(process.env, pointer, options);
   });
 archive
@@ -235,7 +235,7 @@ archive
   .option('--caller <name>', 'an admin or an operator', 'L')
   .option('--token <jwt>', 'use this token instead of signing one for the caller')
   .action(async (options) => {
-    const { rotate } = await import('./commands/archive-read.ts');
+    const { rotate } = await import('./commands/archive/read.ts');
     process.exitCode = await rotate(process.env, options);
   });
 archive
@@ -251,7 +251,7 @@ archive
   .option('--caller <name>', 'the caller', 'C')
   .option('--token <jwt>', 'use this token instead of signing one for the caller')
   .action(async (size: string, options) => {
-    const { cost } = await import('./commands/archive-cost.ts');
+    const { cost } = await import('./commands/archive/cost.ts');
     process.exitCode = await cost(process.env, size, options);
   });
 

@@ -1,5 +1,5 @@
 // Starts the server: `npm start`, or `l9-memory start`.
-import { restartWithMallocTrim } from './commands/malloc-trim.ts';
+import { restartWithMallocTrim } from './commands/support/malloc-trim.ts';
 
 restartWithMallocTrim();
 const { serve } = await import('./commands/start.ts');

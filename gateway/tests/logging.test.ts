@@ -2,8 +2,8 @@ import { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
 import { eventually } from '../../db/tests/support/eventually.ts';
 import { createRefusalLog } from '../src/audit/refusal-log.ts';
+import { createLogger } from '../src/base/logger.ts';
 import { loadCredentials } from '../src/home/credentials.ts';
-import { createLogger } from '../src/logger.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { standIn } from './support/stand-in.ts';
 

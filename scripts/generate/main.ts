@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { pino } from 'pino';
-import { loadConfig } from '../../gateway/src/config.ts';
+import { loadConfig } from '../../gateway/src/config/config.ts';
 import { type Database, openDatabase } from '../../gateway/src/database/index.ts';
 import { createGraphql } from '../../gateway/src/graphql/serve.ts';
 import { describeAccess } from './access.ts';

@@ -88,6 +88,14 @@ $$;
 comment on function search.choose_mode is
   'The mode that a search runs in. Raises L9VAL if mode semantic was requested and there is no vector.';
 
+-- The first step of each operation that takes retry_for: after this answer the gateway makes another vector.
+create function search.is_stale(query_vector extensions.vector, model text, retry_for text[]) returns boolean
+language sql stable set search_path = ''
+return query_vector is not null and 'model' = any (retry_for) and model is distinct from embeddings.serving_model();
+
+comment on function search.is_stale is
+  'Whether the vector of a query is of a model that does not serve, and the caller can make another.';
+
 create function search.query_languages(settings public.search_settings, language text)
 returns text[]
 language plpgsql stable parallel safe set search_path = ''
@@ -161,5 +169,5 @@ comment on function search.open_search is
   'Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function
-  search.query_languages, search.check_search, search.choose_mode, search.open_search
+  search.is_stale, search.query_languages, search.check_search, search.choose_mode, search.open_search
 to l9_agent, l9_admin, l9_platform_admin;

@@ -26,7 +26,8 @@ create function public.search_memory(
   min_relevance real default null,
   "where" jsonb default null,
   branch text default null,
-  include_archived boolean default false
+  include_archived boolean default false,
+  retry_for text[] default '{}'
 )
 returns public.search_result
 language plpgsql volatile set search_path = pg_catalog, extensions
@@ -40,6 +41,9 @@ declare
   matches record;
   ranked search.ranked_hits;
 begin
+  if search.is_stale(search_memory.query_vector, search_memory.model, search_memory.retry_for) then
+    return row('{}', '{"retry": "model"}')::public.search_result;
+  end if;
   scopes := identity.given_list(scopes);
   kinds := identity.given_list(kinds);
   tags := identity.given_list(tags);
@@ -114,6 +118,7 @@ comment on function public.search_memory is
   'Finds memories that the caller may read, best first: by words, by meaning (query_vector, made by model; without '
   'it a hybrid search is a lexical one), by both or by relations (graph). Without a query: those similar to '
   'packet_id, or the newest that match the filters. k: 1 to 100. project_id, branch: also those without one. '
-  'max_tokens: from 500. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  'max_tokens: from 500. retry_for {model}: with a vector of a model that does not serve nothing is searched, and '
+  'searched.retry says so. Audited, except then. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;

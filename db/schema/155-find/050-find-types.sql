@@ -71,8 +71,8 @@ comment on column public.find_result.searched is
   'mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), '
   'scopes, projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant '
   'than the min_relevance of the search settings), vectors (used, unavailable or not asked for), entities (those '
-  'that the query names, if relations were followed), cut (what max_tokens removed) and notice. With vector_follows '
-  'possibly only needs_vector.';
+  'that the query names, if relations were followed), cut (what max_tokens removed) and notice. With retry_for '
+  'possibly only retry: vector or model.';
 
 create type find.find_filter as (
   kinds text[],

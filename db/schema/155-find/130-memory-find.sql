@@ -16,8 +16,8 @@ create function public.memory_find(
   explain boolean default false,
   query_vector extensions.vector default null,
   model text default null,
-  vector_follows boolean default false,
-  include_archived boolean default false
+  include_archived boolean default false,
+  retry_for text[] default '{}'
 )
 returns public.find_result
 language plpgsql volatile set search_path = ''
@@ -29,8 +29,8 @@ declare
   filter constant find.find_filter := row(
     identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch), identity.given_list(scopes), since, until,
     "where", include_archived is not true);
-  waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
-  needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
+  waits_for_vector constant boolean := query_vector is null and coalesce('vector' = any (retry_for), false);
+  needs_vector constant public.find_result := row('{}', '{}', '{"retry": "vector"}');
   route text;
   routes text[];
   request search.search_request;
@@ -39,6 +39,9 @@ declare
 begin
   if mode is null or mode not in ('auto', 'fast', 'deep') then
     perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep', 'mode');
+  end if;
+  if search.is_stale(memory_find.query_vector, memory_find.model, memory_find.retry_for) then
+    return row('{}', '{}', '{"retry": "model"}')::public.find_result;
   end if;
   route := find.choose_route(query, mode);
   request := find.open_find(query, k, route, filter, query_vector, model, max_tokens, explain);
@@ -66,7 +69,7 @@ $$;
 comment on function public.memory_find is
   'Finds memories that the caller may read, ordered by find.score(): match, recency, nearness of project, '
   'citations. Without a query: the newest that match. project_id, branch: also those without one. mode: auto, fast '
-  'or deep. k: 1 to 100. query_vector: made by model; vector_follows: if one is needed, nothing is searched. '
-  'Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
+  'or deep. k: 1 to 100. query_vector: made by model. retry_for {vector, model}: where a vector is needed, or is of '
+  'a model that does not serve, nothing is searched, and searched.retry says which. Audited, except then. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.memory_find to l9_agent, l9_admin, l9_platform_admin;

@@ -31,7 +31,8 @@ create function public.recall_lessons(
   min_relevance real default null,
   query_vector extensions.vector default null,
   model text default null,
-  branch text default null
+  branch text default null,
+  retry_for text[] default '{}'
 )
 returns public.recall_result
 language plpgsql volatile set search_path = ''
@@ -46,6 +47,9 @@ declare
   closed public.search_result;
   result public.recall_result;
 begin
+  if search.is_stale(recall_lessons.query_vector, recall_lessons.model, recall_lessons.retry_for) then
+    return row('{}', '{"retry": "model"}')::public.recall_result;
+  end if;
   types := identity.given_list(types);
   tags := identity.given_list(tags);
   scopes := identity.given_list(scopes);
@@ -95,6 +99,6 @@ comment on function public.recall_lessons is
   'Searches reflections that the caller may read as search_memory() does memories: by words and by query_vector, '
   'made by model. Priority and confidence raise a score by at most 30 %. Without a query: the newest, sorted by '
   'both. types: only these. priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, '
-  'min_relevance: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
+  'min_relevance, retry_for: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function reflection.to_lessons, public.recall_lessons to l9_agent, l9_admin, l9_platform_admin;

@@ -205,15 +205,15 @@ describe('memory_find', () => {
     await saveMemory(db, 'C', { content: 'renderLamp() draws it.', ...project });
     await saveMemory(db, 'C', { content: 'The lampshade is torn.', ...project });
     await embedPending(db, model);
-    const waiting = await find('C', { query: 'renderLamp', vector_follows: true, ...project });
-    expect([waiting.hits, waiting.searched]).toStrictEqual([[], { needs_vector: true }]);
+    const waiting = await find('C', { query: 'renderLamp', retry_for: ['vector'], ...project });
+    expect([waiting.hits, waiting.searched]).toStrictEqual([[], { retry: 'vector' }]);
     const { hits, searched } = await deep('renderLamp', project);
     expect(searched.route_used).toBe('fast, then deep');
     expect(searched.notice).toMatch(/fast found 1, so the search went on to deep/);
     expect(hits.length).toBeGreaterThan(1);
     expect(hits.every(({ route_used }) => route_used === 'deep')).toBe(true);
     for (const n of [1, 2]) await saveMemory(db, 'C', { content: `renderLamp() is called ${n} times.`, ...project });
-    const enough = await find('C', { query: 'renderLamp', vector_follows: true, ...project });
+    const enough = await find('C', { query: 'renderLamp', retry_for: ['vector'], ...project });
     expect([enough.searched.route_used, enough.hits.length]).toStrictEqual(['fast', 3]);
     // Without a vector the search goes on all the same.
     const alone = await find('C', { query: 'drawLamp', ...project });

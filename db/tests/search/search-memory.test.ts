@@ -110,6 +110,37 @@ describe('search_memory', () => {
     expect(searched.notice).toMatch(/words only/);
   });
 
+  it('searches nothing where the vector is of a model that does not serve and the caller can make another', async () => {
+    const audited = async () => (await db.asOwner("select from audit_log where operation = 'SEARCH'")).length;
+    const before = await audited();
+    for (const mode of ['hybrid', 'semantic']) {
+      const args = { query: 'boat', mode, query_vector: model.vectorOf('boat'), model: 'of another year' };
+      const waiting = await searchMemory(db, 'C', { ...args, retry_for: ['vector', 'model'] });
+      expect([waiting.hits, waiting.searched]).toStrictEqual([[], { retry: 'model' }]);
+      const lessons = await db.sql(
+        'C',
+        "select searched from recall_lessons('boat', query_vector => $1, model => 'of another year', retry_for => '{model}')",
+        [args.query_vector],
+      );
+      expect(lessons[0].searched).toStrictEqual({ retry: 'model' });
+      const found = await db.sql(
+        'C',
+        "select searched from memory_find('boat', query_vector => $1, model => 'of another year', retry_for => '{model}')",
+        [args.query_vector],
+      );
+      expect(found[0].searched).toStrictEqual({ retry: 'model' });
+    }
+    expect(await audited()).toBe(before);
+    const again = {
+      query: 'boat',
+      query_vector: model.vectorOf('boat'),
+      model: 'of another year',
+      retry_for: ['vector'],
+    };
+    expect((await searchMemory(db, 'C', again)).searched.vectors).toBe('unavailable');
+    await expect(searchMemory(db, 'C', { ...again, mode: 'semantic' })).rejects.toMatchObject({ column: 'mode' });
+  });
+
   it('explains each hit on request', async () => {
     const { hits } = await search('C', { query: 'boat', explain: true });
     const { explanation, score, lexical_score, semantic_score } = hits[0]!;

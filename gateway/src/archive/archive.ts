@@ -1,8 +1,8 @@
 // Stores sessions for good: the database filters and scans them, this encrypts them and puts the bytes into stores.
 import type { Logger } from 'pino';
-import { type Finding, isRefusal, KnownError } from '../errors.ts';
-import { collectQuickly, isLarge } from '../garbage.ts';
-import type { MasterKey } from '../master-keys.ts';
+import { type Finding, isRefusal, KnownError } from '../base/errors.ts';
+import { collectQuickly, isLarge } from '../base/garbage.ts';
+import type { MasterKey } from '../config/master-keys.ts';
 import { createCopies } from './copies.ts';
 import { encrypt, fingerprint, SCHEMA_VERSION } from './keys.ts';
 import { createOpening, type Opened, type Problem, Unsound } from './opening.ts';

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { KnownError } from '../errors.ts';
+import { KnownError } from '../base/errors.ts';
 
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 16 * 1024 * 1024;

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, join } from 'node:path';
-import { KnownError } from '../errors.ts';
+import { KnownError } from '../base/errors.ts';
 import { contextOfSession, findCommand } from './cm-command.ts';
 import { type ReadOptions, readSessionFile, readSessionText } from './read-session.ts';
 import type { Session } from './session.ts';

@@ -1,6 +1,6 @@
 // The keys of archives, which master keys wrap, and the form of encrypted bytes.
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import type { MasterKey } from '../master-keys.ts';
+import type { MasterKey } from '../config/master-keys.ts';
 
 const VERSION = 1;
 const NONCE_BYTES = 12;

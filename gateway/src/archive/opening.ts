@@ -1,5 +1,5 @@
 // Opens archives: the row and the key come from the database, the bytes from any store, and nothing that was changed is returned.
-import type { MasterKey } from '../master-keys.ts';
+import type { MasterKey } from '../config/master-keys.ts';
 import { decrypt, type Place, unwrapKey } from './keys.ts';
 import type { Query } from './stores/index.ts';
 

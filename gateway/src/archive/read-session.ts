@@ -1,7 +1,7 @@
 // Reads a session out of a file or a document, whatever recorded it. Errors name the place and never quote what stands there.
 import { closeSync } from 'node:fs';
 import { basename } from 'node:path';
-import { KnownError } from '../errors.ts';
+import { KnownError } from '../base/errors.ts';
 import { chunksOf, type OpenFile, openFile, UnreadableFile } from '../input/files.ts';
 import { decodeByMark } from '../input/text.ts';
 import { createTimeReader } from '../input/times.ts';

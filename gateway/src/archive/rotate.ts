@@ -1,5 +1,5 @@
 // Wraps the keys of archives with another master key. Stored bytes stay as they are.
-import type { MasterKey } from '../master-keys.ts';
+import type { MasterKey } from '../config/master-keys.ts';
 import { SCHEMA_VERSION, unwrapKey, wrapKey } from './keys.ts';
 import type { Query } from './stores/index.ts';
 

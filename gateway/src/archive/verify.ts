@@ -1,5 +1,5 @@
 // Verifies archives: reads every copy in every store, writes missing and bad ones again, and says which stores have the bytes.
-import { KnownError, sqlstateOf } from '../errors.ts';
+import { KnownError, sqlstateOf } from '../base/errors.ts';
 import type { Copies, Copy } from './copies.ts';
 import { type createOpening, type Opened, type Problem, Unsound } from './opening.ts';
 import type { Query } from './stores/index.ts';

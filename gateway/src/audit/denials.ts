@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
+import { isOutage, sqlstateOf } from '../base/errors.ts';
 import { asOutage } from '../database/away.ts';
 import type { Database } from '../database/index.ts';
-import { isOutage, sqlstateOf } from '../errors.ts';
 import { createRepeats } from './repeats.ts';
 
 export interface Denial {

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { type Identity, toSettings } from '../auth/identity.ts';
+import { isOutage, type KnownError, type PublicError, sqlstateOf, toPublicError } from '../base/errors.ts';
+import { currentRequestId } from '../base/logger.ts';
 import type { Database } from '../database/index.ts';
 import { callInTransaction } from '../database/transaction.ts';
-import { isOutage, type KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
-import { currentRequestId } from '../logger.ts';
 import type { RefusalLog } from './refusal-log.ts';
 import { createRepeats } from './repeats.ts';
 

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { KnownError } from '../errors.ts';
+import { KnownError } from '../base/errors.ts';
 import { claimsOf, type Directory } from './directory.ts';
 import { DEFAULT_TENANT, type Identity } from './identity.ts';
 

@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
-import { KnownError } from '../errors.ts';
+import { KnownError } from '../base/errors.ts';
 import type { KeyVerifier } from './api-keys.ts';
 import type { Identity } from './identity.ts';
 import type { TokenVerifier } from './jwt.ts';

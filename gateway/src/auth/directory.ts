@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
+import { KnownError, sqlstateOf } from '../base/errors.ts';
 import type { Database } from '../database/index.ts';
-import { KnownError, sqlstateOf } from '../errors.ts';
 import type { Identity } from './identity.ts';
 import type { CallLimits } from './rate-limits.ts';
 

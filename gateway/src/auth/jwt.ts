@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, errors, type JWTHeaderParameters, jwtVerify, SignJWT } from 'jose';
 import { z } from 'zod';
-import type { Config } from '../config.ts';
-import { KnownError } from '../errors.ts';
+import { KnownError } from '../base/errors.ts';
+import type { Config } from '../config/config.ts';
 import type { Directory } from './directory.ts';
 import { DEFAULT_TENANT, type Identity } from './identity.ts';
 

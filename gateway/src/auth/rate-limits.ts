@@ -7,8 +7,8 @@ import {
   RateLimiterPostgres,
   RateLimiterRes,
 } from 'rate-limiter-flexible';
+import { KnownError } from '../base/errors.ts';
 import type { WorkerPool } from '../database/index.ts';
-import { KnownError } from '../errors.ts';
 import { clientOf, type Identity } from './identity.ts';
 
 const PERIOD_SECONDS = 60;

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
-import { KnownError } from '../errors.ts';
-import { isBranch, isProject } from '../names.ts';
+import { KnownError } from '../base/errors.ts';
+import { isBranch, isProject } from '../input/names.ts';
 import type { Identity } from './identity.ts';
 
 /** The bearer token of a request, or null. */

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { readTime } from '../input/times.ts';
-import { type Client, type ClientOptions, connect, Refused, reasonOf } from './client.ts';
-import { startProgress } from './progress.ts';
+import { type Client, type ClientOptions, connect, Refused, reasonOf } from './support/client.ts';
+import { startProgress } from './support/progress.ts';
 
 const ROWS_A_REQUEST = 50_000;
 const PAGE_SIZE = 1_000;

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { pino } from 'pino';
-import { ConfigError, loadConfig } from '../config.ts';
+import { sqlstateOf } from '../base/errors.ts';
+import { ConfigError, loadConfig } from '../config/config.ts';
 import { bootstrapSql, runMigrations } from '../database/migrations.ts';
 import { isVerifierOf, scramVerifier } from '../database/scram.ts';
-import { sqlstateOf } from '../errors.ts';
 
 export interface SetupOptions {
   /** ROOT_DATABASE_URL where it is not given. */

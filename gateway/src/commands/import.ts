@@ -1,6 +1,6 @@
 // `l9-memory import`: files of memories, in any of the formats of imports/, through the public API.
 
-import { KnownError } from '../errors.ts';
+import { KnownError } from '../base/errors.ts';
 import { chunksOf, openFile, sizeOfFile } from '../input/files.ts';
 import { decodeChunks, ENCODINGS, type Encoding } from '../input/text.ts';
 import { createTimeReader, type TimeReader } from '../input/times.ts';
@@ -8,11 +8,11 @@ import { camelCase } from '../operations/graphql-types.ts';
 import { isLeftOut, readInput } from '../operations/read-input.ts';
 import { saveInput } from '../operations/save-memory.ts';
 import { checkStorable } from '../operations/storable.ts';
-import { type Client, type ClientOptions, connect, reasonOf, Unusable } from './client.ts';
-import { eventOrder } from './event-order.ts';
 import { FORMATS, type FormatName, readImport } from './imports/index.ts';
-import { startProgress } from './progress.ts';
-import { type Candidate, saveAll, waitForEmbeddings } from './saving.ts';
+import { type Client, type ClientOptions, connect, reasonOf, Unusable } from './support/client.ts';
+import { eventOrder } from './support/event-order.ts';
+import { startProgress } from './support/progress.ts';
+import { type Candidate, saveAll, waitForEmbeddings } from './support/saving.ts';
 
 const MAX_FAILURES_SHOWN = 1_000;
 

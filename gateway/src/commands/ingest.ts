@@ -1,11 +1,11 @@
 // `l9-memory ingest`: folders of Markdown as documents, through the public API. A document that did not change costs a read.
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { loadConfig } from '../config.ts';
+import { loadConfig } from '../config/config.ts';
 import { reasonOfRefusal } from '../input/files.ts';
 import { inferWorkingCopy } from '../mcp/working-copy.ts';
-import { type Client, type ClientOptions, connect, Refused, reasonOf, Unusable } from './client.ts';
-import { readFrontMatter } from './front-matter.ts';
+import { type Client, type ClientOptions, connect, Refused, reasonOf, Unusable } from './support/client.ts';
+import { readFrontMatter } from './support/front-matter.ts';
 import {
   type Found,
   findMarkdown,
@@ -15,9 +15,9 @@ import {
   readMarkdown,
   sourceOf,
   topOf,
-} from './markdown-files.ts';
-import { startProgress } from './progress.ts';
-import { watchMarkdown } from './watch-markdown.ts';
+} from './support/markdown-files.ts';
+import { startProgress } from './support/progress.ts';
+import { watchMarkdown } from './support/watch-markdown.ts';
 
 const BATCH_FILES = 20;
 const BATCH_BYTES = 512 * 1024;

@@ -1,9 +1,9 @@
 import pg from 'pg';
-import { type Config, ConfigError, loadConfig } from '../config.ts';
-import { sqlstateOf } from '../errors.ts';
+import { sqlstateOf } from '../base/errors.ts';
+import { createLogger } from '../base/logger.ts';
+import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import { takeHome } from '../home/examine.ts';
 import { HomeLocked } from '../home/lock.ts';
-import { createLogger } from '../logger.ts';
 
 type Rows = Record<string, unknown>[];
 

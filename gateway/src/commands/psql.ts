@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createConnection } from 'node:net';
 import pg from 'pg';
 import { DEFAULT_TENANT } from '../auth/identity.ts';
-import { type Config, ConfigError, loadConfig } from '../config.ts';
+import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import { psqlSocket } from '../database/psql-socket.ts';
 
 /**

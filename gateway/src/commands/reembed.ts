@@ -1,7 +1,9 @@
 // `l9-memory reembed`: changes the embedding model while the old one serves. All state is in the database, so this can be
 // stopped or killed at any point and run again.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Config, ConfigError, loadConfig } from '../config.ts';
+import { sqlstateOf } from '../base/errors.ts';
+import { createLogger } from '../base/logger.ts';
+import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import type { WorkerPool } from '../database/index.ts';
 import {
   createEmbedder,
@@ -12,15 +14,13 @@ import {
   providerOf,
   STORED_DIMENSIONS,
 } from '../embeddings/index.ts';
-import { sqlstateOf } from '../errors.ts';
 import { HomeLocked } from '../home/lock.ts';
 import { backoffSeconds } from '../jobs/backoff.ts';
 import { dropModel } from '../jobs/drop-leaving-models.ts';
 import { embedPending, ModelUnavailable } from '../jobs/embed-pending.ts';
 import { withJobRun } from '../jobs/job-runs.ts';
-import { createLogger } from '../logger.ts';
-import { startProgress } from './progress.ts';
-import { stopSignal } from './stop-signal.ts';
+import { startProgress } from './support/progress.ts';
+import { stopSignal } from './support/stop-signal.ts';
 import { openWorker } from './worker.ts';
 
 const LOOK_EVERY_MS = 1_000;

@@ -1,15 +1,15 @@
 import { closeSync, openSync } from 'node:fs';
 import type { Logger } from 'pino';
-import { type Config, ConfigError, loadConfig } from '../config.ts';
+import { createLogger } from '../base/logger.ts';
+import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import type { Embedder } from '../embeddings/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { keepCompiledModules } from '../home/cache.ts';
 import { credentialsPath } from '../home/credentials.ts';
 import { takeHome } from '../home/examine.ts';
 import { type HomeLock, HomeLocked } from '../home/lock.ts';
-import { createLogger } from '../logger.ts';
-import { STOP_WITHIN_MS, stopSignal } from './stop-signal.ts';
-import { openTerminal, type Terminal } from './terminal.ts';
+import { STOP_WITHIN_MS, stopSignal } from './support/stop-signal.ts';
+import { openTerminal, type Terminal } from './support/terminal.ts';
 
 export interface ServeOptions {
   /** Started by an editor: it may use any free port, and ends when no client is attached any more. */
@@ -45,6 +45,7 @@ export async function serve(env: NodeJS.ProcessEnv, { onDemand }: ServeOptions):
     drainMs = config.drainMs;
     terminal = config.logFormat === 'pretty' ? openTerminal(process.stdout) : null;
     logger = createLogger(config.logLevel, terminal ? terminal.log : 1, config.environment);
+    for (const problem of config.misspelt) logger.warn(problem);
     terminal?.doing('starting');
     lock = await takeHome(config);
     keepCompiledModules(config.home);

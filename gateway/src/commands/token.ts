@@ -1,5 +1,5 @@
 import { signToken } from '../auth/jwt.ts';
-import { loadConfig } from '../config.ts';
+import { loadConfig } from '../config/config.ts';
 import { loadCredentials } from '../home/credentials.ts';
 
 export interface TokenOptions {

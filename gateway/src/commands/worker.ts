@@ -2,7 +2,7 @@
 // connects through the gateway that has locked it.
 import pg from 'pg';
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { inTransaction, openDatabase, type WorkerPool } from '../database/index.ts';
 import { psqlSocket } from '../database/psql-socket.ts';
 import { takeHome } from '../home/examine.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { KnownError, SQLSTATE, sqlstateOf } from '../errors.ts';
+import { KnownError, SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import { diskFull } from './disk.ts';
 import { EngineEnded } from './engine.ts';
 import type { Connecting } from './fair-pool.ts';

@@ -18,9 +18,9 @@ import {
   statSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { version } from '../base/version.ts';
 import { checkOwner } from '../home/folder.ts';
 import { causeOf, codeOf, HomeProblem } from '../home/problem.ts';
-import { version } from '../version.ts';
 import { type ControlFile, isSegmentOf, isWholeRecord, parseControlFile, segmentName } from './control-file.ts';
 import { FOLDERS, isTableFile, listFiles } from './data-files.ts';
 import { type Marker, readMarker } from './marker.ts';

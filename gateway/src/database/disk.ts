@@ -1,7 +1,7 @@
 // What happens when the disk of the database has no room left.
 import { statfsSync } from 'node:fs';
 import type { Logger } from 'pino';
-import { KnownError, SQLSTATE } from '../errors.ts';
+import { KnownError, SQLSTATE } from '../base/errors.ts';
 import type { FairPool, Intent } from './fair-pool.ts';
 
 /** Room for saves ends here, while there is still room for what they do later: two files of the write-ahead log, and vectors. */

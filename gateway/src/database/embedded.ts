@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync } from 'node:fs';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { makeHome } from '../home/folder.ts';
 import { HomeProblem } from '../home/problem.ts';
 import { watchConnecting } from './away.ts';

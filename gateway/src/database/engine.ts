@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
-import { SQLSTATE } from '../errors.ts';
+import { SQLSTATE } from '../base/errors.ts';
 import { cancelStatement } from './interrupt.ts';
 import { message } from './wire.ts';
 

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
-import { currentRequest } from '../logger.ts';
+import { currentRequest } from '../base/logger.ts';
+import type { Config } from '../config/config.ts';
 import { createFairQueue, type FairQueue } from './fair-queue.ts';
 
 const WARN_EVERY_MS = 10_000;

@@ -1,6 +1,6 @@
 // The order in which callers get the connections of a pool.
-import { KnownError } from '../errors.ts';
-import { RoundRobinQueue } from '../round-robin-queue.ts';
+import { KnownError } from '../base/errors.ts';
+import { RoundRobinQueue } from '../base/round-robin-queue.ts';
 
 export interface FairQueueOptions {
   /** How many callers can have a turn at once. */

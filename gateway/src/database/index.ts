@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Database } from './database.ts';
 import { openEmbedded } from './embedded.ts';
 import { openServer } from './server.ts';

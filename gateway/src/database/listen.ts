@@ -1,11 +1,12 @@
 // Notifications from a PostgreSQL server, on a separate connection that is reopened whenever it breaks.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ExponentialBackoff } from 'cockatiel';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { sqlstateOf } from '../errors.ts';
+import { sqlstateOf } from '../base/errors.ts';
 
-const FIRST_RETRY_MS = 250;
-const LAST_RETRY_MS = 10_000;
+/** Not all gateways come back at once: the waits are random. */
+const WAITS = new ExponentialBackoff({ initialDelay: 250, maxDelay: 10_000 });
 
 /**
  * Calls back at each notification on the channel, and after each reconnect, because notifications in between are lost.
@@ -47,11 +48,11 @@ export async function listenOnServer(
   }
 
   async function run(onFirst: () => void): Promise<void> {
-    let wait = FIRST_RETRY_MS;
+    let wait = WAITS.next();
     let isFirst = true;
     while (!stopped.signal.aborted) {
       await session(() => {
-        wait = FIRST_RETRY_MS;
+        wait = WAITS.next();
         if (isFirst) onFirst();
         else onNotify();
       }).catch((error: Error) => {
@@ -60,8 +61,8 @@ export async function listenOnServer(
       });
       onFirst();
       isFirst = false;
-      await sleep(wait, null, { signal: stopped.signal, ref: false }).catch(() => {});
-      wait = Math.min(wait * 2, LAST_RETRY_MS);
+      await sleep(wait.duration, null, { signal: stopped.signal, ref: false }).catch(() => {});
+      wait = wait.next(undefined);
     }
   }
 

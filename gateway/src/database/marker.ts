@@ -2,8 +2,8 @@
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { version } from '../base/version.ts';
 import { causeOf, codeOf, HomeProblem } from '../home/problem.ts';
-import { version } from '../version.ts';
 import { parseControlFile } from './control-file.ts';
 import { listFiles } from './data-files.ts';
 import { committedHashes } from './migrations.ts';

@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import type { Logger } from 'pino';
-import { KnownError, SQLSTATE, sqlstateOf } from '../errors.ts';
+import { KnownError, SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import type { Database } from './database.ts';
 
 /** How long a monitor waits for the database. */

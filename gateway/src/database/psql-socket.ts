@@ -62,6 +62,11 @@ export interface PsqlOptions {
  * engine has one session: a client gets it for one transaction at a time, and holds the only client of the pool meanwhile.
  * Its role, settings, temporary tables and locks are removed when its turn ends.
  *
+ * `@electric-sql/pglite-socket`, which serves the one client that migrates, does not do here: it passes messages of several
+ * clients straight into that session, which the gateway uses too. Roles and settings that one leaves behind would hold for the
+ * others, prepared statements of one name would collide, a transaction left open would block the gateway, each client would be a
+ * superuser, and COPY FROM STDIN or a session timeout would end the engine.
+ *
  * The engine is started by its superuser, so within its turn a client can become one (`set session authorization
  * postgres`), as could anyone who may read the data folder. That ends with the turn, too.
  */

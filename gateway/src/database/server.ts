@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
-import { SQLSTATE, sqlstateOf } from '../errors.ts';
+import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
+import type { Config } from '../config/config.ts';
 import { watchConnecting } from './away.ts';
 import { openCountsPool } from './counts-pool.ts';
 import type { Database, PoolState } from './database.ts';
@@ -12,6 +12,10 @@ import { pendingMigrations, runMigrations } from './migrations.ts';
 
 // As many as there are jobs, and one that listens for new ones.
 const JOB_CONNECTIONS = 12;
+
+/** How many connections stay open, unless the pool is smaller, and after how long without use the others are closed. */
+const OPEN_CONNECTIONS = 2;
+const IDLE_TIMEOUT_MS = 30_000;
 
 /** Opens a PostgreSQL 18 server. Migrates it first if DATABASE_OWNER_URL is set; otherwise it only checks. */
 export async function openServer(config: Config, databaseUrl: string, logger: Logger): Promise<Database> {
@@ -25,7 +29,7 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
       connectionString: databaseUrl,
       min,
       max,
-      idleTimeoutMillis: config.idleConnections.timeoutMs,
+      idleTimeoutMillis: IDLE_TIMEOUT_MS,
       application_name: role ? 'l9-memory jobs' : 'l9-memory',
       connectionTimeoutMillis: config.queue.timeoutMs,
       // Queries run for milliseconds; JIT compilation would take longer.
@@ -40,7 +44,8 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
     pool.on('connect', (client) => client.on('error', onError));
     return pool;
   };
-  const pool = open({ min: config.idleConnections.min, max: config.poolSize });
+  const openConnections = Math.min(OPEN_CONNECTIONS, config.poolSize);
+  const pool = open({ min: openConnections, max: config.poolSize });
   const workerPool = open({ min: 0, max: JOB_CONNECTIONS, role: 'l9_worker' });
   const countsPool = openCountsPool(databaseUrl, (error) =>
     logger.warn({ code: sqlstateOf(error) }, 'the database does not count calls: this process does'),
@@ -58,7 +63,7 @@ export async function openServer(config: Config, databaseUrl: string, logger: Lo
           '`l9-memory db setup --root-url …` or `graphile-migrate -c graphile-migrate.json migrate` with DATABASE_URL of l9_owner',
       );
     }
-    await openConnections(pool, config.idleConnections.min);
+    await openAtOnce(pool, openConnections);
   } catch (error) {
     await close();
     if (sqlstateOf(error) === SQLSTATE.invalidParameter || sqlstateOf(error) === SQLSTATE.undefinedObject) {
@@ -117,7 +122,7 @@ async function requireSameDatabase(databaseUrl: string, ownerUrl: string): Promi
 }
 
 /** The pool keeps so many open, but opens none before it is needed. */
-async function openConnections(pool: pg.Pool, count: number): Promise<void> {
+async function openAtOnce(pool: pg.Pool, count: number): Promise<void> {
   const clients = await Promise.all(Array.from({ length: count }, () => pool.connect()));
   for (const client of clients) client.release();
 }

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { SQLSTATE, sqlstateOf } from '../errors.ts';
+import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import { asOutage } from './away.ts';
 import type { FairPool, Intent } from './fair-pool.ts';
 

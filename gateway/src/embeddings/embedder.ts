@@ -35,7 +35,7 @@ export interface Embedder {
   close(): Promise<void>;
 }
 
-export type { EmbeddingConfig } from '../config.ts';
+export type { EmbeddingConfig } from '../config/config.ts';
 
 /** The provider did not answer, so a retry may succeed. Messages contain no key and no text. */
 export class EmbedderUnavailable extends Error {

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import type { EmbeddingConfig } from '../config.ts';
+import type { EmbeddingConfig } from '../config/config.ts';
 import type { Embedder } from './embedder.ts';
 import type { EmbeddingProvider } from './provider.ts';
 import { localProvider } from './providers/local.ts';
 import { openaiProvider } from './providers/openai.ts';
 
-export { type EmbeddingConfig, LOCAL_DIMENSIONS, LOCAL_MODEL } from '../config.ts';
+export { type EmbeddingConfig, LOCAL_DIMENSIONS, LOCAL_MODEL } from '../config/config.ts';
 export type { Chunk, Embedder, TextVector } from './embedder.ts';
 export { EmbedderUnavailable, EmbeddingRejected, isKnown, STORED_DIMENSIONS, toVectorLiteral } from './embedder.ts';
 

@@ -1,6 +1,6 @@
 // Decides which texts a provider embeds next. Someone waits for the vector of a query, and for that of a save up to a second;
 // nobody waits for the backlog.
-import { RoundRobinQueue } from '../round-robin-queue.ts';
+import { RoundRobinQueue } from '../base/round-robin-queue.ts';
 import { type Embedder, EmbedderUnavailable, EmbeddingRejected, type Urgency } from './embedder.ts';
 import type { Capacity } from './provider.ts';
 

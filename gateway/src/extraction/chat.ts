@@ -2,8 +2,8 @@
 import { BrokenCircuitError, ConsecutiveBreaker, circuitBreaker, handleWhen } from 'cockatiel';
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
 import type { Logger } from 'pino';
-import type { ChatConfig } from '../config.ts';
-import { openaiClient } from '../openai/client.ts';
+import { openaiClient } from '../base/openai-client.ts';
+import type { ChatConfig } from '../config/config.ts';
 
 export interface ChatRequest {
   /** The instructions, a constant text of the gateway. */

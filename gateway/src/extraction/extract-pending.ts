@@ -1,8 +1,8 @@
 // Extracts facts from the memories in the queue of the chat model. The queue is in the database, so this can stop at any
 // point: a memory whose result was not stored is leased again when its lease ends.
 
+import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import type { WorkerPool } from '../database/index.ts';
-import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import { backoffSeconds } from '../jobs/backoff.ts';
 import { withJobRun } from '../jobs/job-runs.ts';
 import { askReserved, BudgetSpent, reserve, type Spending } from './budget.ts';

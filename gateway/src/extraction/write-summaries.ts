@@ -1,6 +1,6 @@
 // Lets a chat model write the due summaries. The database decides which are due; one that was not stored remains due.
 
-import { SQLSTATE, sqlstateOf } from '../errors.ts';
+import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import { backoffSeconds } from '../jobs/backoff.ts';
 import { withJobRun } from '../jobs/job-runs.ts';
 import { askReserved, BudgetSpent, reserve, type Spending } from './budget.ts';

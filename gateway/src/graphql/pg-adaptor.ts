@@ -31,7 +31,11 @@ async function letGo(client: Connected, parsed: Record<string, string>, name: st
   });
 }
 
-async function query<Row>(client: pg.ClientBase, { text, values, name, arrayMode }: PgClientQuery) {
+async function query<Row>(
+  client: pg.ClientBase,
+  { text, values, name, arrayMode }: PgClientQuery,
+): Promise<PgClientResult<Row>> {
+  // The types of pg leave out what it keeps of a connection.
   const parsed = (client as Connected).connection?.parsedStatements;
   const config: pg.QueryConfig & { rowMode?: 'array' } = { text, values: values ?? [] };
   if (arrayMode) config.rowMode = 'array';
@@ -47,7 +51,7 @@ async function query<Row>(client: pg.ClientBase, { text, values, name, arrayMode
     }
   }
   const { rows, rowCount } = await client.query(config);
-  return { rows, rowCount, notices: [] } as PgClientResult<Row>;
+  return { rows, rowCount, notices: [] };
 }
 
 const inside = (client: pg.ClientBase): PgClient => ({

@@ -8,17 +8,18 @@ import type { Denials } from '../audit/denials.ts';
 import type { Refusals } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
+import { errorExtensions, KnownError, toPublicError } from '../base/errors.ts';
 import type { Database } from '../database/index.ts';
-import { errorExtensions, KnownError, toPublicError } from '../errors.ts';
 import { MAX_BODY_BYTES } from '../http/json-body.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import { editorPlugin } from './editor/plugin.ts';
 import { createWithPgClient, IS_MUTATION, type Reload } from './pg-adaptor.ts';
-import { auditPlugin } from './plugins/audit.ts';
-import { createErrorFieldsPlugin } from './plugins/error-fields.ts';
+import { createAnswersPlugin } from './plugins/answers.ts';
+import { createAudit } from './plugins/audit.ts';
+import { createErrorFields } from './plugins/error-fields.ts';
 import { filtersPreset } from './plugins/filters.ts';
 import { hiddenFunctionsPlugin } from './plugins/hidden-functions.ts';
-import { createInferredPlugin } from './plugins/inferred.ts';
+import { createInferred } from './plugins/inferred.ts';
 import { inputsPlugin } from './plugins/inputs.ts';
 import { kindViewsPlugin } from './plugins/kind-views.ts';
 import { fromGrafast, limitsPlugin } from './plugins/limits.ts';
@@ -27,10 +28,10 @@ import { nullOrderPlugin } from './plugins/null-order.ts';
 import { operationRowsPlugin } from './plugins/operation-rows.ts';
 import { operationsPlugin } from './plugins/operations.ts';
 import { pagesPlugin } from './plugins/pages.ts';
-import { rateLimitsPlugin } from './plugins/rate-limits.ts';
+import { createRateLimits } from './plugins/rate-limits.ts';
 import { tagsPlugin } from './plugins/tags.ts';
 import { typeCodecsPlugin } from './plugins/type-codecs.ts';
-import { valuesPlugin } from './plugins/values.ts';
+import { finishErrors, valuesPlugin } from './plugins/values.ts';
 import { viewsPlugin } from './plugins/views.ts';
 import { wherePlugin } from './plugins/where.ts';
 
@@ -60,10 +61,14 @@ export function createPreset({
   const audited = new WeakMap<Identity, Set<string>>();
   const onRefused = (identity: Identity, { message }: GraphQLError) =>
     audited.set(identity, (audited.get(identity) ?? new Set()).add(message));
-  const inferred = createInferredPlugin();
+  const inferred = createInferred();
+  const errorFields = createErrorFields();
+  const audit = createAudit({ database, refusals, logger, audited });
+  const limits = createRateLimits({ rateLimits, denials, logger });
   const pgService = {
     ...makePgService({ pool: database.pool, schemas: ['public'], pubsub: false }),
     adaptor: { createWithPgClient: () => createWithPgClient(database.pool, reload), makePgService },
+    // Only the adaptor that is replaced here has clients with the rawClient of its type.
   } as unknown as GraphileConfig.PgServiceConfiguration;
 
   return {
@@ -83,12 +88,18 @@ export function createPreset({
       operationsPlugin(execute, { onRefused, onInferred: inferred.onInferred }),
       operationRowsPlugin,
       viewsPlugin,
-      inferred.plugin,
-      // Outside the audit plugin: the audit log names fields as SQL does, whatever the API.
-      createErrorFieldsPlugin(),
-      auditPlugin({ database, refusals, logger, audited }),
-      // Inside the audit plugin, which gives its refusals their HTTP status.
-      rateLimitsPlugin({ rateLimits, denials, logger }),
+      errorFields.plugin,
+      audit.plugin,
+      limits.plugin,
+      createAnswersPlugin([
+        limits.countInvalid,
+        // After the rate limits, whose refusals get their HTTP status here, and before errors name the arguments of the
+        // request: the audit log names fields as SQL does, whatever the API.
+        audit.recordAnswer,
+        errorFields.nameArguments,
+        inferred.addInferred,
+        finishErrors,
+      ]),
       editorPlugin,
     ],
     // Callers write through operations and SQL functions only.
@@ -117,7 +128,7 @@ export function createPreset({
     grafast: {
       timeouts: { planning: 1_000, execution: 30_000 },
       context: (requestContext, { document, operationName }) => {
-        const identity = requestContext.expressv4?.res.locals.identity as Identity | undefined;
+        const identity: Identity | undefined = requestContext.expressv4?.res.locals.identity;
         // Without an identity PostGraphile would run as l9_gateway, which has no rights; this error says why.
         if (!identity) throw new KnownError('L9AUT', 'this request has no identity');
         const isMutation = getOperationAST(document, operationName)?.operation === 'mutation';

@@ -37,7 +37,8 @@ export interface NamedTypes {
   inputs: Map<string, JsonSchema>;
 }
 
-export const jsonSchemaOf = (schema: z.ZodType, io: 'input' | 'output'): JsonSchema =>
+// The type of zod allows for schemas that operations do not have, such as enums of numbers.
+export const jsonSchemaOf = (schema: z.ZodType, io: 'input' | 'output') =>
   z.toJSONSchema(schema, {
     io,
     override: ({ zodSchema, jsonSchema }) => {

@@ -18,8 +18,8 @@ const LARGE_FIELDS = operations
   .map(({ name }) => new RegExp(`\\b${camelCase(name)}\\b`));
 
 /** Whether a request calls an operation that takes more than others. */
-const takesLargeInput = (body: object) => {
-  const { query } = body as { query?: unknown };
+const takesLargeInput = (body: { query?: unknown }) => {
+  const { query } = body;
   return typeof query === 'string' && LARGE_FIELDS.some((field) => field.test(query));
 };
 
@@ -43,6 +43,7 @@ export function createGraphql({ authentication, ...options }: GraphqlOptions) {
       throw error;
     }
     const router = Router();
+    // Grafserv only calls use() on it, which a router has, too.
     await open()
       .createServ(grafserv)
       .addTo(router as Express, server);
@@ -56,7 +57,7 @@ export function createGraphql({ authentication, ...options }: GraphqlOptions) {
 
   /** Clients that prefer GET, or hashes of documents, learn that they have to send the document by POST. */
   const onlyDocuments = ({ method, query, body }: Request, response: Response, next: NextFunction) => {
-    const { query: document, extensions } = (method === 'POST' ? (body ?? {}) : query) as Record<string, unknown>;
+    const { query: document, extensions }: Record<string, unknown> = method === 'POST' ? (body ?? {}) : query;
     const isHash = !document && JSON.stringify(extensions ?? '').includes('persistedQuery');
     if (method !== 'POST') response.set('Allow', 'POST').status(405);
     else if (!isHash) return next();

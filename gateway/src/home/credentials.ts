@@ -4,10 +4,10 @@ import { chmodSync, linkSync, lstatSync, readFileSync, renameSync, rmSync, statS
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { SigningKeys } from '../auth/jwt.ts';
-import { type Config, refuseSharedKeys } from '../config.ts';
+import { type Config, refuseSharedKeys } from '../config/config.ts';
+import { kidPattern, masterKeys } from '../config/environment.ts';
 import { dataFolderOf, isWithoutData } from '../database/data-folder.ts';
 import { readMarker } from '../database/marker.ts';
-import { kidPattern, masterKeys } from '../environment.ts';
 import { checkHome, makeHome } from './folder.ts';
 import { causeOf, codeOf, HomeProblem } from './problem.ts';
 
@@ -112,7 +112,7 @@ const archiveKeyLost = (path: string, needed: readonly string[], stored: Stored 
   new HomeProblem(
     path,
     `${stored ? 'has no archive_key' : 'is missing'}, and archives are encrypted with the former archive key (${needed.join(', ')})`,
-    `put the former file back, or the value of its archive_key into ARCHIVE_KEYS; only if it is lost for good put a new key there, with which those archives stay closed`,
+    `put the former file back, or the value of its archive_key into ARCHIVE_KEY; only if it is lost for good put a new key there, with which those archives stay closed`,
   );
 
 const newKeys = (path: string) =>

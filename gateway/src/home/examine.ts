@@ -1,7 +1,7 @@
 // The look at a home folder before it is used. It changes nothing, and refuses a folder that this process can't use as it is.
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { type DataFolder, dataFolderOf, inspectData } from '../database/data-folder.ts';
 import { readCredentials, refuseLostArchiveKey } from './credentials.ts';
 import { checkHome, checkOwner } from './folder.ts';

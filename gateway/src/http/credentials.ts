@@ -1,6 +1,6 @@
 // The keys of credentials.json, which can be read again while the server runs.
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { rereadCredentials } from '../home/credentials.ts';
 
 export function liveCredentials(config: Config, logger: Logger) {

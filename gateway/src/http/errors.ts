@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Denials } from '../audit/denials.ts';
 import { challenge } from '../auth/challenge.ts';
 import { addressOf, apiKey, keysIn } from '../auth/request.ts';
-import { errorExtensions, isCounted, KnownError, mcpText, type PublicError, toPublicError } from '../errors.ts';
+import { errorExtensions, isCounted, KnownError, mcpText, type PublicError, toPublicError } from '../base/errors.ts';
 import { noteRefusal } from './log-refusals.ts';
 
 export const NOT_JSON = 'body: not valid JSON';

@@ -1,7 +1,7 @@
 // Host and Origin checks against DNS rebinding and cross-site requests. Clients that are no browsers send no Origin and pass.
 import type { Express, NextFunction, Request, Response } from 'express';
 import { keysIn } from '../auth/request.ts';
-import { KnownError } from '../errors.ts';
+import { KnownError } from '../base/errors.ts';
 
 const PATHS = ['/graphql', '/mcp', '/attach', '/health', '/ready', '/metrics', '/register', '/.well-known'];
 

@@ -1,12 +1,12 @@
 import type { Express, Request } from 'express';
 import type { Logger } from 'pino';
 import type { Authentication } from '../auth/authentication.ts';
+import { version } from '../base/version.ts';
 import { type Database, inOneTrip } from '../database/index.ts';
 import { pendingMigrations } from '../database/migrations.ts';
 import { monitored } from '../database/monitored.ts';
 import type { Models } from '../embeddings/models.ts';
 import type { Metrics } from '../metrics/index.ts';
-import { version } from '../version.ts';
 
 const EMBEDDER_ASKED_EVERY_MS = 15_000;
 const CANARY_EVERY_MS = 2_000;

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
-import { KnownError } from '../errors.ts';
-import { collectQuickly, isLarge } from '../garbage.ts';
+import { KnownError } from '../base/errors.ts';
+import { collectQuickly, isLarge } from '../base/garbage.ts';
 import { NOT_JSON } from './errors.ts';
 import { MAX_VALUES, type ParsedBody, parseBody } from './parse-body.ts';
 

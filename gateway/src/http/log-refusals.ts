@@ -1,7 +1,7 @@
 import type { RequestHandler, Response } from 'express';
 import type { RefusalLog } from '../audit/refusal-log.ts';
-import type { PublicError } from '../errors.ts';
-import { currentRequestId } from '../logger.ts';
+import type { PublicError } from '../base/errors.ts';
+import { currentRequestId } from '../base/logger.ts';
 
 const APIS = ['graphql', 'mcp', 'attach', 'health', 'ready', 'metrics'];
 

@@ -1,4 +1,4 @@
-import { markInexactNumbers } from '../exact-json.ts';
+import { markInexactNumbers } from '../input/exact-json.ts';
 
 /** Handing a value over to another thread takes time for each of its parts. */
 export const MAX_VALUES = 250_000;

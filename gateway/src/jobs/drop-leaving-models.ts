@@ -1,7 +1,7 @@
 // Deletes the vectors of a replaced model in batches, and then its indexes.
 import type { Logger } from 'pino';
+import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import type { WorkerPool } from '../database/index.ts';
-import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import type { PeriodicJob } from './periodic.ts';
 
 const EVERY_MS = 15_000;

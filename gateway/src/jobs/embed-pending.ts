@@ -1,9 +1,9 @@
 // Embeds the memories in the queue for vectors, in turns: some that wait for their first vector, the newest first, then a few chunks of a
 // long one. The queue is in the database, so this can stop at any point: what was not stored is leased again.
 import type { Logger } from 'pino';
+import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import type { WorkerPool } from '../database/index.ts';
 import { type Embedder, EmbedderUnavailable, EmbeddingRejected } from '../embeddings/index.ts';
-import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import { backoffSeconds } from './backoff.ts';
 import { type Context, embedChunks, embedWhole, type Pending, type Work } from './embed-memory.ts';
 

@@ -8,8 +8,8 @@ import {
   type WorkerUtils,
 } from 'graphile-worker';
 import type { Logger } from 'pino';
+import { sqlstateOf } from '../base/errors.ts';
 import type { Database } from '../database/index.ts';
-import { sqlstateOf } from '../errors.ts';
 import { countWords } from './count-words.ts';
 import { deleteExpired } from './delete-expired.ts';
 import { dropLeavingModels } from './drop-leaving-models.ts';

@@ -1,8 +1,8 @@
 // Records job runs in public.tasks, where the members of a tenant can see them. The records are informational: if one
 // cannot be written, the job continues.
 import type { Logger } from 'pino';
+import { sqlstateOf } from '../base/errors.ts';
 import type { WorkerPool } from '../database/index.ts';
-import { sqlstateOf } from '../errors.ts';
 
 export interface Task {
   /** The kind of the job, a lower-case word. */

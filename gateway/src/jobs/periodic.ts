@@ -2,7 +2,7 @@
 // processes make one job.
 import type pg from 'pg';
 import type { Logger } from 'pino';
-import { sqlstateOf } from '../errors.ts';
+import { sqlstateOf } from '../base/errors.ts';
 
 export interface PeriodicJob {
   /** The name of the job in the queue. */

@@ -2,7 +2,7 @@
 // does the process of an editor, which can't wait until the server has started.
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { ListToolsRequestSchema, type Tool } from '@modelcontextprotocol/sdk/types.js';
-import { version } from '../version.ts';
+import { version } from '../base/version.ts';
 
 const instructions =
   'Long-term memory shared by agents and people. Search before you start on something; save decisions, lessons and facts that ' +

@@ -6,8 +6,8 @@ import {
   type JSONRPCRequest,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
-import { type Config, ConfigError } from '../config.ts';
-import { sqlstateOf } from '../errors.ts';
+import { sqlstateOf } from '../base/errors.ts';
+import { type Config, ConfigError } from '../config/config.ts';
 import { type Attachment, attach, KeyRefused } from '../home/attach.ts';
 import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
 import { todaysCall } from './older-calls.ts';

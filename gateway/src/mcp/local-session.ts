@@ -3,7 +3,7 @@ import type { JSONRPCMessage, JSONRPCRequest } from '@modelcontextprotocol/sdk/t
 import { findSession } from '../archive/find-session.ts';
 import { readSessionFile } from '../archive/read-session.ts';
 import { isFields, textOf } from '../archive/session.ts';
-import { errorKinds, KnownError } from '../errors.ts';
+import { errorKinds, KnownError } from '../base/errors.ts';
 
 /** The call with the session in it, or the answer to one that names none. */
 export async function withLocalSession(

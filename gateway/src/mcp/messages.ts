@@ -8,8 +8,8 @@ import {
   type RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { shownPath } from '../echo.ts';
-import { INEXACT_NUMBER, INEXACT_REASON } from '../exact-json.ts';
+import { shownPath } from '../input/echo.ts';
+import { INEXACT_NUMBER, INEXACT_REASON } from '../input/exact-json.ts';
 import { isObject, readInput } from '../operations/read-input.ts';
 
 type Id = RequestId;

@@ -3,7 +3,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { ErrorCode, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import { markInexactNumbers } from '../exact-json.ts';
+import { markInexactNumbers } from '../input/exact-json.ts';
 import { errorMessage, NO_ID, readMessages } from './messages.ts';
 
 // A message may hold a memory of 1 MiB, escaped.

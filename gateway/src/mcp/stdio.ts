@@ -10,7 +10,7 @@ import {
   type RequestId,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
-import { type Config, ConfigError, loadConfig } from '../config.ts';
+import { type Config, ConfigError, loadConfig } from '../config/config.ts';
 import { loadCredentials } from '../home/credentials.ts';
 import { createIntroduction } from './introduction.ts';
 import { createLink } from './link.ts';

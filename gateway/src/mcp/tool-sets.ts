@@ -1,5 +1,5 @@
 // The sets of tools that a client asks for.
-import { KnownError } from '../errors.ts';
+import { KnownError } from '../base/errors.ts';
 import { type ToolSet, toolSets } from '../operations/operation.ts';
 
 const isToolSet = (name: string): name is ToolSet => (toolSets as readonly string[]).includes(name);

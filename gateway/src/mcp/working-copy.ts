@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { isBranch, isProject } from '../names.ts';
+import { isBranch, isProject } from '../input/names.ts';
 
 const GIT_WITHIN_MS = 5_000;
 

@@ -1,8 +1,8 @@
 // What the database itself does: connections, transactions, reads, sizes and replicas.
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import type { Database } from '../database/index.ts';
 import type { Monitored } from '../database/monitored.ts';
-import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import { gaugesOf } from './gauges.ts';
 
 interface BlockReads {

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { clientOf, type Identity, toSettings } from '../auth/identity.ts';
+import { KnownError, sqlstateOf } from '../base/errors.ts';
 import { type Database, inOneTrip } from '../database/index.ts';
 import { EmbeddingRejected, isKnown } from '../embeddings/index.ts';
 import type { Models } from '../embeddings/models.ts';
 import { SAVE_TIMEOUT_MS } from '../embeddings/scheduler.ts';
-import { KnownError, sqlstateOf } from '../errors.ts';
 import type { Embedding } from './operation.ts';
 
 // Which words are common changes slowly.

@@ -5,14 +5,21 @@ import type { Archive } from '../archive/archive.ts';
 import type { Query } from '../archive/stores/index.ts';
 import type { Refusal, Refusals } from '../audit/refusals.ts';
 import { type Identity, toSettings } from '../auth/identity.ts';
+import {
+  type CurrentMemory,
+  changedIdOf,
+  KnownError,
+  type PublicError,
+  sqlstateOf,
+  toPublicError,
+} from '../base/errors.ts';
+import { currentRequestId } from '../base/logger.ts';
 import { type Database, inOneTrip, retryDeadlocks, type Settings } from '../database/index.ts';
-import { isPlainName, shownPath } from '../echo.ts';
-import { type CurrentMemory, changedIdOf, KnownError, type PublicError, sqlstateOf, toPublicError } from '../errors.ts';
-import { currentRequestId } from '../logger.ts';
+import { isPlainName, shownPath } from '../input/echo.ts';
 import { type CallReporting, createCallReporter, reportOf } from './call-report.ts';
 import type { EmbeddingFor } from './embedding-policy.ts';
 import { fillInProject, type Inferred, inferredIn } from './inferred-project.ts';
-import type { AnyOperation, Embedding, Operation, Result } from './operation.ts';
+import { type AnyOperation, type Embedding, type Operation, RETRIES, type Retry } from './operation.ts';
 import { readInput } from './read-input.ts';
 import { createReaders } from './readers.ts';
 import { checkStorable } from './storable.ts';
@@ -81,30 +88,22 @@ export function createExecutor(dependencies: ExecutorDependencies): ExecuteOpera
   ) {
     const input = parseInput(operation.input, operation.setAside?.(rawInput) ?? rawInput);
     if (operation.perform) return operation.perform(input, { archive, query: queryAs(settings, timed) });
-    let unfinished: z.output<Output> | null = null;
-    for (let isRetry = false; ; ) {
-      const prepared: Prepared | null = (await operation.prepare?.(input, embedding, unfinished)) ?? null;
-      const result: Result<z.output<Output>> = await retryDeadlocks(() =>
+    const intent = operation.isReadOnly ? 'read' : 'write';
+    let retries: readonly Retry[] = RETRIES;
+    for (let retry: Retry | null = null; ; ) {
+      const prepared: Prepared | null = (await operation.prepare?.(input, embedding, retry)) ?? null;
+      const output: z.output<Output> = await retryDeadlocks(() =>
         inOneTrip(
           database.pool,
           settings,
-          operation.isReadOnly ? 'read' : 'write',
-          (client): Promise<z.output<Output>> => timed(() => operation.run(client, input, prepared)),
+          intent,
+          (client): Promise<z.output<Output>> => timed(() => operation.run(client, input, prepared, retries)),
         ),
-      ).then(
-        (output: z.output<Output>) => ({ output }),
-        (error: unknown) => ({ error }),
       );
-      if (unfinished === null && 'output' in result && operation.isUnfinished?.(result.output)) {
-        unfinished = result.output;
-        continue;
-      }
-      if (isRetry || !operation.isStale?.(prepared, result)) {
-        if ('error' in result) throw result.error;
-        return result.output;
-      }
-      await refreshModels();
-      isRetry = true;
+      retry = operation.retry?.(output) ?? null;
+      if (retry === null) return output;
+      if (retry === 'model') await refreshModels();
+      retries = retries.filter((reason) => reason !== retry);
     }
   }
 

@@ -13,18 +13,19 @@ import { getWorldModel } from './get-world-model.ts';
 import { memoryFind } from './memory-find.ts';
 import { memoryStore } from './memory-store.ts';
 import type { AnyOperation } from './operation.ts';
-import { querySessions } from './query-sessions.ts';
+import { queryCascadeMemories } from './query-cascade-memories.ts';
 import { recallLessons } from './recall-lessons.ts';
 import { recordFeedback } from './record-feedback.ts';
 import { reflect } from './reflect.ts';
-import { retrieveSession } from './retrieve-session.ts';
+import { retrieveSessionFromCascade } from './retrieve-session-from-cascade.ts';
+import { rotateArchiveKeys } from './rotate-archive-keys.ts';
 import { saveMemory } from './save-memory.ts';
 import { searchMemory } from './search-memory.ts';
-import { storeSession } from './store-session.ts';
+import { storeSessionToCascade } from './store-session-to-cascade.ts';
 import { summarize } from './summarize.ts';
 import { updateMemory } from './update-memory.ts';
 import { updateWorldModel } from './update-world-model.ts';
-import { rotateArchiveKeys, verifyArchives } from './verify-archives.ts';
+import { verifyArchives } from './verify-archives.ts';
 
 export const operations: readonly AnyOperation[] = [
   saveMemory,
@@ -47,9 +48,9 @@ export const operations: readonly AnyOperation[] = [
   updateWorldModel,
   getWorldModel,
   summarize,
-  storeSession,
-  querySessions,
-  retrieveSession,
+  storeSessionToCascade,
+  queryCascadeMemories,
+  retrieveSessionFromCascade,
   verifyArchives,
   rotateArchiveKeys,
   estimateStorageCost,

@@ -16,7 +16,7 @@ import {
   where,
 } from './fields.ts';
 import { graphqlTypes, memoryRelation } from './graphql-types.ts';
-import { call, defineOperation, type EmbeddedText } from './operation.ts';
+import { call, defineOperation, type EmbeddedText, retryOf } from './operation.ts';
 import { type AsStored, label, standing, withStanding } from './standing.ts';
 
 const hit = z
@@ -80,13 +80,10 @@ const searched = z
     description: 'What was searched and how, so that an empty result is not mistaken for a missing permission.',
   });
 
-/** What the vector of the query turned out to be, once it was asked for; null if the embedder is not available. */
+/** The vector of the query, once it was asked for; null if the embedder is not available. */
 interface Prepared {
   embedded: EmbeddedText | null;
 }
-
-/** The answer of the first attempt says so where its route compares meaning. */
-const needsVector = (output: { searched: object }) => 'needs_vector' in output.searched;
 
 interface Found {
   hits: AsStored<z.output<typeof hit>>[];
@@ -132,15 +129,13 @@ export const memoryFind = defineOperation({
   isReadOnly: true,
   inferredProject: () => 'narrows',
   audit: 'SEARCH',
-  prepare: async ({ mode, query, project_id }, embedding, unfinished): Promise<Prepared | null> => {
+  prepare: async ({ mode, query, project_id }, embedding, retry): Promise<Prepared | null> => {
     // Whether auto compares meaning is decided in the database, and most identifiers need no vector.
-    if (isBlank(query) || mode === 'fast' || (mode === 'auto' && !unfinished)) return null;
+    if (isBlank(query) || mode === 'fast' || (mode === 'auto' && !retry)) return null;
     return { embedded: await embedding.query(query!, project_id) };
   },
-  isUnfinished: needsVector,
-  isStale: (prepared, result) =>
-    !!prepared?.embedded?.vector && 'output' in result && result.output.searched.vectors === 'unavailable',
-  run: async (client, input, prepared) => {
+  retry: retryOf,
+  run: async (client, input, prepared, retries) => {
     const { hits, ...others } = await call<Found>(
       client,
       'to_jsonb(r.hits) as hits, to_jsonb(r.suggestions) as suggestions, r.searched',
@@ -148,7 +143,8 @@ export const memoryFind = defineOperation({
       {
         ...input,
         ...vectorParameters('query_vector', prepared?.embedded ?? null),
-        vector_follows: prepared === null,
+        // The embedder was asked already where there is no vector.
+        retry_for: prepared ? retries.filter((reason) => reason !== 'vector') : retries,
       },
     );
     return { hits: hits.map(withStanding), ...others };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { errorKinds, KnownError } from '../errors.ts';
+import { errorKinds, KnownError } from '../base/errors.ts';
 import {
   eventTime,
   expectedVersion,

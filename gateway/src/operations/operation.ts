@@ -3,8 +3,8 @@ import type pg from 'pg';
 import type { z } from 'zod';
 import type { Archive } from '../archive/archive.ts';
 import type { Query } from '../archive/stores/index.ts';
+import { KnownError } from '../base/errors.ts';
 import type { TextVector } from '../embeddings/index.ts';
-import { KnownError } from '../errors.ts';
 import { isObject } from './read-input.ts';
 import type { Reader } from './standing.ts';
 
@@ -88,23 +88,32 @@ interface Behaviour<Input extends z.ZodType, Output extends z.ZodType, Prepared>
    * else of this sort is refused with the whole call.
    */
   setAside?(input: unknown): unknown;
-  /** Runs before the transaction is opened, for example to embed a text; again with the answer of `run` if that is unfinished. */
-  prepare?(input: z.output<Input>, embedding: Embedding, unfinished: z.output<Output> | null): Promise<Prepared | null>;
+  /** Runs before the transaction is opened, for example to embed a text; again before each retry. */
+  prepare?(input: z.output<Input>, embedding: Embedding, retry: Retry | null): Promise<Prepared | null>;
   /** Does the whole operation in several transactions, instead of `prepare` and `run`. */
   perform?(input: z.output<Input>, services: Services): Promise<z.output<Output>>;
   /** Sends one query, without waiting for anything first: the commit is pipelined behind it. */
-  run(client: pg.ClientBase, input: z.output<Input>, prepared: Prepared | null): Promise<z.output<Output>>;
-  /** True if the database found that it needs what `prepare` left out so far, and did nothing yet. */
-  isUnfinished?(output: z.output<Output>): boolean;
-  /** True if what was prepared is stale, e.g. the embedding model changed meanwhile; then the call is retried once. */
-  isStale?(prepared: Prepared | null, result: Result<z.output<Output>>): boolean;
+  run(
+    client: pg.ClientBase,
+    input: z.output<Input>,
+    prepared: Prepared | null,
+    retries: readonly Retry[],
+  ): Promise<z.output<Output>>;
+  /** Why the database did nothing yet and is to be called again. Each reason that `run` was offered comes once at most. */
+  retry?(output: z.output<Output>): Retry | null;
   /** Finds out the rest of the output in a transaction of its own, after the commit. */
   readonly completion?: Completion<z.output<Output>, Prepared>;
   /** The answer as text: what a model sees. */
   summarize(output: z.output<Output>, reader: Reader): string;
 }
 
-export type Result<Output> = { output: Output } | { error: unknown };
+/** The query needs a vector, or one of the model that serves now. */
+export const RETRIES = ['vector', 'model'] as const;
+export type Retry = (typeof RETRIES)[number];
+
+/** How the SQL functions that search say so. */
+export const retryOf = ({ searched }: { searched: object }): Retry | null =>
+  RETRIES.find((reason) => 'retry' in searched && searched.retry === reason) ?? null;
 
 export interface Completion<Output, Prepared> {
   /** The keys of the output that it fills in. GraphQL runs it only where one of them is selected. */

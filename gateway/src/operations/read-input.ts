@@ -1,7 +1,7 @@
 // The input of an operation as its schema means it: one rule for every operation and every API. Hosts fill in what is left out with
 // null, an empty list or an empty text, and some encode lists, objects and numbers twice.
 import { z } from 'zod';
-import { INEXACT_NUMBER, markInexactNumbers } from '../exact-json.ts';
+import { INEXACT_NUMBER, markInexactNumbers } from '../input/exact-json.ts';
 import { isBlank } from '../input/text.ts';
 import { readTimeField } from './times.ts';
 

@@ -15,7 +15,7 @@ import {
   vectorParameters,
 } from './fields.ts';
 import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
-import { call, defineOperation, type EmbeddedText } from './operation.ts';
+import { call, defineOperation, type EmbeddedText, retryOf } from './operation.ts';
 import { priority, reflectionFields, reflectionType } from './reflect.ts';
 import { type AsStored, signature, standing, withStanding } from './standing.ts';
 
@@ -84,14 +84,13 @@ export const recallLessons = defineOperation({
   inferredProject: () => 'narrows',
   audit: 'SEARCH',
   prepare: async ({ query, project_id }, embedding) => (isBlank(query) ? null : embedding.query(query!, project_id)),
-  isStale: (embedded, result) =>
-    embedded !== null && 'output' in result && result.output.searched.vectors === 'unavailable',
-  run: async (client, input, embedded: EmbeddedText | null) => {
+  retry: retryOf,
+  run: async (client, input, embedded: EmbeddedText | null, retries) => {
     const { lessons, searched: covered } = await call<Recalled>(
       client,
       'to_jsonb(r.lessons) as lessons, r.searched',
       'recall_lessons',
-      { ...input, ...vectorParameters('query_vector', embedded) },
+      { ...input, ...vectorParameters('query_vector', embedded), retry_for: retries },
     );
     return { lessons: lessons.map(withStanding), searched: covered };
   },

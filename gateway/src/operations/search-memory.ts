@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { SQLSTATE, sqlstateOf } from '../errors.ts';
 import { isBlank } from '../input/text.ts';
 import {
   counted,
@@ -24,7 +23,7 @@ import {
   where,
 } from './fields.ts';
 import { graphqlTypes, memoryRelation } from './graphql-types.ts';
-import { call, defineOperation, type EmbeddedText } from './operation.ts';
+import { call, defineOperation, type EmbeddedText, retryOf } from './operation.ts';
 import { type AsStored, label, standing, withStanding } from './standing.ts';
 
 const hit = z
@@ -137,19 +136,13 @@ export const searchMemory = defineOperation({
   audit: 'SEARCH',
   prepare: async ({ mode, query, project_id }, embedding) =>
     mode === 'lexical' || mode === 'graph' || isBlank(query) ? null : embedding.query(query!, project_id),
-  isStale: (embedded, result) => {
-    // Without a vector none was compared, whatever model serves.
-    if (!embedded?.vector) return false;
-    if ('output' in result) return result.output.searched.vectors === 'unavailable';
-    const { column } = result.error as { column?: string };
-    return sqlstateOf(result.error) === SQLSTATE.invalidInput && column === 'mode';
-  },
-  run: async (client, input, embedded: EmbeddedText | null) => {
+  retry: retryOf,
+  run: async (client, input, embedded: EmbeddedText | null, retries) => {
     const { hits, searched: covered } = await call<Found>(
       client,
       'to_jsonb(r.hits) as hits, r.searched',
       'search_memory',
-      { ...input, ...vectorParameters('query_vector', embedded) },
+      { ...input, ...vectorParameters('query_vector', embedded), retry_for: retries },
     );
     return { hits: hits.map(withStanding), searched: covered };
   },

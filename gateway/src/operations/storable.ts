@@ -1,7 +1,8 @@
 // What PostgreSQL can't keep exactly as it was given is refused before it is tried, with the name of the field.
-import { shownName } from '../echo.ts';
-import { KnownError } from '../errors.ts';
-import { INEXACT_NUMBER, INEXACT_REASON } from '../exact-json.ts';
+
+import { KnownError } from '../base/errors.ts';
+import { shownName } from '../input/echo.ts';
+import { INEXACT_NUMBER, INEXACT_REASON } from '../input/exact-json.ts';
 
 /** As deep as the database lets objects nest. */
 const MAX_LEVELS = 64;

@@ -1,14 +1,14 @@
 // The master keys of archives: which ones the database needs, and those that are given. Where the one that it needs is lost, the start
 // asks for it before it makes another.
 import type { Logger } from 'pino';
-import { type Config, ConfigError } from '../config.ts';
+import { KnownError } from '../base/errors.ts';
+import { type Config, ConfigError } from '../config/config.ts';
+import { parseMasterKeys } from '../config/master-keys.ts';
 import { dataFolderOf } from '../database/data-folder.ts';
 import type { Database } from '../database/index.ts';
 import { markArchiveKeys } from '../database/marker.ts';
-import { KnownError } from '../errors.ts';
 import { completeCredentials, rereadCredentials } from '../home/credentials.ts';
 import type { HomeState } from '../home/examine.ts';
-import { parseMasterKeys } from '../master-keys.ts';
 
 export async function openArchiveKeys(config: Config, home: HomeState, { workerPool }: Database, logger: Logger) {
   const { rows } = await workerPool.query<{ key_id: string }>(
@@ -33,7 +33,7 @@ export async function openArchiveKeys(config: Config, home: HomeState, { workerP
   if (missing.length > 0) {
     logger.warn(
       { keys: missing },
-      'archives are encrypted with keys that are not given: add the former keys to ARCHIVE_KEYS',
+      'archives are encrypted with keys that are not given: add the former keys to ARCHIVE_KEY',
     );
   }
   return {
@@ -54,7 +54,7 @@ function storedKey(config: Config): string {
     if (!(error instanceof ConfigError)) throw error;
     throw new KnownError(
       'L9KEY',
-      'ARCHIVE_KEYS: credentials.json of the gateway, which has the archive key, cannot be read',
+      'ARCHIVE_KEY: credentials.json of the gateway, which has the archive key, cannot be read',
     );
   }
 }

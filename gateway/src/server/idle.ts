@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { collectGarbage, collectQuickly, isLarge } from '../garbage.ts';
+import { collectGarbage, collectQuickly, isLarge } from '../base/garbage.ts';
 
 // Monitors ask all day, and an editor that is attached holds a request open as long as it runs.
 const NO_WORK = new Set(['/health', '/ready', '/metrics', '/attach']);

@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
-import { type Config, loadConfig } from '../config.ts';
+import { type Config, loadConfig } from '../config/config.ts';
 import { dataFolderOf, draftOf, inspectData, installDraft, isWithoutData } from '../database/data-folder.ts';
 import { ROOM_FOR_READS, ROOM_FOR_SAVES, requireSpace } from '../database/disk.ts';
 import { openDatabase } from '../database/index.ts';

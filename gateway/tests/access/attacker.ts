@@ -1,7 +1,7 @@
 // Helpers for attacks through the gateway, in addition to those of db/tests.
 
+import { errorKinds } from '../../src/base/errors.ts';
 import type { Embedder } from '../../src/embeddings/index.ts';
-import { errorKinds } from '../../src/errors.ts';
 
 export * from '../../../db/tests/support/attacker.ts';
 

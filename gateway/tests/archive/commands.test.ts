@@ -11,7 +11,7 @@ describe('l9-memory archive', () => {
   let gateway: TestGateway;
   let folder: string;
   beforeAll(async () => {
-    gateway = await startTestGateway({ env: { ARCHIVE_KEYS: `first:${Buffer.alloc(32, 7).toString('base64')}` } });
+    gateway = await startTestGateway({ env: { ARCHIVE_KEY: `first:${Buffer.alloc(32, 7).toString('base64')}` } });
     folder = await mkdtemp(join(tmpdir(), 'l9-archive-'));
   });
   afterAll(async () => {

@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import pg from 'pg';
 import { pino } from 'pino';
 import { eventually } from '../../../db/tests/support/eventually.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { queryEmbeddedAsOwner } from '../../src/database/embedded.ts';
 import { callTool, createProcessHome, kill, type ProcessHome } from '../home/processes.ts';
 

@@ -11,7 +11,7 @@ const key = (id: string) => `${id}:${randomBytes(32).toString('base64')}`;
 describe('the keys of archives', () => {
   it('are wrapped anew without touching bytes, and then open without the former master key', async () => {
     const [former, current] = [key('k1'), key('k2')];
-    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEYS: former } });
+    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEY: former } });
     const { home } = gateway;
     const kept = { ...home, drop: async () => {} };
     gateway.home.drop = async () => {};
@@ -21,7 +21,7 @@ describe('the keys of archives', () => {
     const rotating = await startTestGateway({
       embedder: standIn,
       home: kept,
-      env: { ARCHIVE_KEYS: `${current},${former}` },
+      env: { ARCHIVE_KEY: `${current},${former}` },
     });
     const again = await store(rotating, 'C', sessionOf('hinge'));
     expect(again, 'a session is known again by each key').toMatchObject({ status: 'skipped_dedupe', pointer });
@@ -31,13 +31,13 @@ describe('the keys of archives', () => {
     expect(await rotating.call('L', 'rotate_archive_keys')).toStrictEqual({ rotated: 0, failed: 0, keys, next: null });
     await rotating.close();
 
-    const alone = await startTestGateway({ embedder: standIn, home: kept, env: { ARCHIVE_KEYS: current } });
+    const alone = await startTestGateway({ embedder: standIn, home: kept, env: { ARCHIVE_KEY: current } });
     expect((await retrieve(alone, 'C', pointer)).result.session_data.session_id).toBe('session-hinge');
     await alone.close();
   });
 
   it('are refused at the start if they are malformed, with the command that makes one', async () => {
-    for (const name of ['ARCHIVE_KEYS', 'ARCHIVE_KEY', 'LUMERA_MEMORY_KEY']) {
+    for (const name of ['ARCHIVE_KEY', 'LUMERA_MEMORY_KEY']) {
       const start = startTestGateway({ embedder: standIn, env: { [name]: 'k1:c2hvcnQ=' } });
       await expect(start).rejects.toThrow(
         new RegExp(`^${name}: must be 32 bytes in base64; \`echo "k1:\\$\\(openssl rand -base64 32\\)"\` makes one$`),
@@ -47,7 +47,7 @@ describe('the keys of archives', () => {
 
   it('are wrapped anew in all tenants by an operator, who also verifies their archives', async () => {
     const [former, current] = [key('k1'), key('k2')];
-    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEYS: former } });
+    const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEY: former } });
     const { home } = gateway;
     await store(gateway, 'C', sessionOf('latch'));
     const claims = await addTenant(gateway, 'second-tenant');
@@ -64,7 +64,7 @@ describe('the keys of archives', () => {
     await gateway.asOwner("select register_actor('ops', role => 'l9_platform_admin', readable_scopes => '{*}')");
     await gateway.instance.close();
 
-    const env = { ARCHIVE_KEYS: `${current},${former}` };
+    const env = { ARCHIVE_KEY: `${current},${former}` };
     const rotating = await startTestGateway({ embedder: standIn, home, env });
     const ROTATE = 'mutation { rotateArchiveKeys(input: {}) { rotated failed keys { keyId archives } next } }';
     const rotate = async (caller: string) => (await rotating.query(caller, ROTATE)).rotateArchiveKeys;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { readHolder } from '../../src/home/lock.ts';
 import { cli, createProcessHome, type ProcessHome } from '../home/processes.ts';
@@ -30,7 +30,7 @@ describe('a session named by a path', () => {
   }
 
   it('is read over stdio and refused over HTTP, and what cannot be read is refused without a word of what it holds', async () => {
-    const env = { ...home.env, ARCHIVE_KEYS: `first:${Buffer.alloc(32, 7).toString('base64')}` };
+    const env = { ...home.env, ARCHIVE_KEY: `first:${Buffer.alloc(32, 7).toString('base64')}` };
     const args = [cli, 'mcp', '--caller', 'C'];
     const stdio = await connected(new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' }));
     const store = (client: Client, named: object) =>

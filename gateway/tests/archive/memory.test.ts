@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { signToken } from '../../src/auth/jwt.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { type Provider, startProvider } from '../embeddings/provider.ts';
 import { callTool, createProcessHome, type ProcessHome, type Running } from '../home/processes.ts';
@@ -34,7 +34,7 @@ function statusOf(pid: number, field: 'VmHWM' | 'VmRSS'): number {
     const keys = `k1:${Buffer.alloc(32, 3).toString('base64')}`;
     // Memory that is given back in an idle moment would make room in the middle of a measurement.
     server = await home.serve([], {
-      ARCHIVE_KEYS: keys,
+      ARCHIVE_KEY: keys,
       IDLE_SECONDS: '0',
       OPENAI_BASE_URL: provider.baseUrl,
       EMBEDDING_MODEL: 'some-model',

@@ -58,7 +58,7 @@ describe('a session with a secret', () => {
     const logger = pino({ level: 'trace' }, sink);
     gateway = await startTestGateway({
       logger,
-      env: { ARCHIVE_KEYS: `first:${Buffer.alloc(32, 7).toString('base64')}` },
+      env: { ARCHIVE_KEY: `first:${Buffer.alloc(32, 7).toString('base64')}` },
     });
     await gateway.query(
       'L',

@@ -3,7 +3,7 @@ import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { eventually } from '../../../db/tests/support/eventually.ts';
-import { readMarkdown } from '../../src/commands/markdown-files.ts';
+import { readMarkdown } from '../../src/commands/support/markdown-files.ts';
 import { runCommand } from '../support/command.ts';
 import { useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';

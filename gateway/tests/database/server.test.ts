@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { pino } from 'pino';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { openDatabase } from '../../src/database/index.ts';
 import { createTestHome, type TestHome } from '../support/home.ts';
 

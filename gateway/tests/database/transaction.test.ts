@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { pino } from 'pino';
 import { itOnEmbedded } from '../../../db/tests/support/on-engine.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { type Database, inOneTrip, inTransaction, openDatabase } from '../../src/database/index.ts';
 import { createTestHome, type TestHome } from '../support/home.ts';
 

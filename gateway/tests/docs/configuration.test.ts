@@ -2,8 +2,8 @@
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, loadConfig } from '../../src/config.ts';
-import { environment, SECRETS } from '../../src/environment.ts';
+import { ConfigError, loadConfig } from '../../src/config/config.ts';
+import { environment, SECRETS } from '../../src/config/environment.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
@@ -48,12 +48,10 @@ describe('the configuration', () => {
         ['L9_OWNER_PASSWORD', 'a password', ({ ownerPassword }) => ownerPassword],
         ['L9_GATEWAY_PASSWORD', 'a password', ({ gatewayPassword }) => gatewayPassword],
         ['JWT_SECRET', 's'.repeat(32), ({ jwt }) => jwt.secret],
-        ['JWT_SECRETS', `k:${'s'.repeat(32)}`, ({ jwt }) => `k:${jwt.secrets.k}`],
         ['MCP_API_KEY', 'k'.repeat(16), ({ mcpApiKey }) => mcpApiKey],
         ['MCP_API_KEY_C', 'k'.repeat(16), ({ mcpApiKeys }) => mcpApiKeys.C[0]],
         ['METRICS_KEY', 'k'.repeat(32), ({ metrics }) => metrics.key],
         ['ARCHIVE_KEY', MASTER_KEY, ({ archiveKey }) => archiveKey],
-        ['ARCHIVE_KEYS', `k1:${MASTER_KEY}`, ({ archiveKey }) => archiveKey],
         ['LUMERA_MEMORY_KEY', MASTER_KEY, ({ archiveKey }) => archiveKey],
         ['ARCHIVE_HTTP_TOKEN', 'hush', ({ archive }) => archive.httpToken],
         ['OPENAI_API_KEY', 'sk-hush', ({ embedding }) => embedding.apiKey],
@@ -89,20 +87,24 @@ describe('the configuration', () => {
     ROOT_DATABASE_URL: ['postgres://hush%E0%A4%A@db/l9', ':hush'],
     L9_OWNER_PASSWORD: ['hush'],
     L9_GATEWAY_PASSWORD: ['hush'],
-    JWT_SECRET: ['hush'],
-    JWT_SECRETS: [
+    JWT_SECRET: [
       'hush',
-      `${'hush'.repeat(9)}`,
       `1:${'hush'.repeat(9)}`,
       `k:${'hush'.repeat(9)},k:${'hush'.repeat(8)}`,
+      `k:${'hush'.repeat(9)},old:hush`,
+      `k:${'hush'.repeat(9)},hush`,
+      `k:${'hush'.repeat(9)},${'hush'.repeat(9)},${'hush'.repeat(8)}`,
     ],
     MCP_API_KEY: ['hush hush', 'hush\nhush', 'hüsh'],
     MCP_API_KEY_C: ['hush', `${'hush'.repeat(5)},hush`, `${'hush '.repeat(5)}`, ',', ' ', 'hüsh'.repeat(5)],
     METRICS_KEY: ['hush', 'hush '.repeat(9), 'hüsh'.repeat(9)],
-    ARCHIVE_KEY: ['hush', 'hush'.repeat(10), Buffer.alloc(31, 'hush').toString('base64'), `${'hush'.repeat(11)}=`, ' '],
-    ARCHIVE_KEYS: [
+    ARCHIVE_KEY: [
       'k1:hush',
       'hush',
+      'hush'.repeat(10),
+      Buffer.alloc(31, 'hush').toString('base64'),
+      `${'hush'.repeat(11)}=`,
+      ' ',
       ',',
       `k1:${MASTER_KEY},hush`,
       `k1:${MASTER_KEY},k1:${MASTER_KEY}`,
@@ -126,7 +128,7 @@ describe('the configuration', () => {
           [`${name}_FILE`, path],
         ] as const) {
           // Another key that is valid, and would count alone, does not hide the bad one.
-          const valid = name === 'ARCHIVE_KEYS' ? {} : { ARCHIVE_KEYS: `k9:${MASTER_KEY}` };
+          const valid = name === 'ARCHIVE_KEY' ? {} : { ARCHIVE_KEY: `k9:${MASTER_KEY}` };
           const load = () => loadConfig({ ...valid, [variable]: set });
           expect(load, `${variable} ${value}`).toThrow(ConfigError);
           expect(load, value).toThrow(new RegExp(`^${variable}: .`));
@@ -158,29 +160,55 @@ describe('the configuration', () => {
 
   it('accepts several keys, in their order', () => {
     const [one, two] = ['1'.repeat(32), `2:${'2'.repeat(32)}`];
-    expect(Object.entries(loadConfig({ JWT_SECRETS: `new:${one}, old:${two}` }).jwt.secrets)).toStrictEqual([
+    const { secret, secrets } = loadConfig({ JWT_SECRET: `new:${one}, old:${two},${'3'.repeat(32)}` }).jwt;
+    expect(Object.entries(secrets)).toStrictEqual([
       ['new', one],
       ['old', two],
     ]);
-    expect(() => loadConfig({ JWT_SECRETS: `same:${one},same:${two}` })).toThrow(/JWT_SECRETS: .*kids that differ/);
+    expect(secret, 'verifies tokens that name no key').toBe('3'.repeat(32));
+    const alone = 'a secret, with commas: and a colon, of its own';
+    expect(loadConfig({ JWT_SECRET: alone }).jwt).toMatchObject({ secret: alone, secrets: {} });
+    expect(() => loadConfig({ JWT_SECRET: `same:${one},same:${two}` })).toThrow(/JWT_SECRET: .*kids that differ/);
     // An object would put 2026 before 2027, whichever came first.
-    expect(() => loadConfig({ JWT_SECRETS: `2027:${one},2026:${two}` })).toThrow(/JWT_SECRETS: .*not mere digits/);
+    expect(() => loadConfig({ JWT_SECRET: `2027:${one},2026:${two}` })).toThrow(/JWT_SECRET: .*not mere digits/);
     const { mcpApiKeys } = loadConfig({ MCP_API_KEY_C: `${one},${two}` });
     expect(mcpApiKeys).toStrictEqual({ C: [one, two] });
     expect(() => loadConfig({ MCP_API_KEY_C: `${one},short` })).toThrow(/MCP_API_KEY_C: must have/);
   });
 
-  it('keeps two connections open, closes the others after half a minute, and follows what is set', () => {
-    const open = (env: Record<string, string>) => loadConfig(env).idleConnections;
-    expect(open({})).toStrictEqual({ min: 2, timeoutMs: 30_000 });
-    expect(open({ DATABASE_POOL_SIZE: '1' }).min).toBe(1);
-    expect(open({ DATABASE_POOL_MIN: '0' }).min).toBe(0);
-    expect(open({ DATABASE_POOL_SIZE: '3', DATABASE_POOL_MIN: '3', DATABASE_IDLE_TIMEOUT_MS: '100' })).toStrictEqual({
-      min: 3,
-      timeoutMs: 100,
-    });
-    expect(() => open({ DATABASE_POOL_SIZE: '1', DATABASE_POOL_MIN: '2' })).toThrow(
-      /^DATABASE_POOL_MIN: must be at most/,
+  it('points out misspelt variables by the name that was meant, and leaves those of other programs alone', () => {
+    const meant = (env: Record<string, string>) =>
+      loadConfig(env).misspelt.map((line) => /^(\S+): .* mean (\S+)\?$/.exec(line)!.slice(1));
+    for (const [typed, known] of Object.entries({
+      JWT_SECRETS: 'JWT_SECRET',
+      JWT_SECRT: 'JWT_SECRET',
+      JWT_SECRT_FILE: 'JWT_SECRET_FILE',
+      ARCHIVE_KEYS: 'ARCHIVE_KEY',
+      ARCHIVE_KEYS_FILE: 'ARCHIVE_KEY_FILE',
+      archive_store: 'ARCHIVE_STORE',
+      DATABASE_URI: 'DATABASE_URL',
+      DATABASE_QUEUE_TIMEOUT: 'DATABASE_QUEUE_TIMEOUT_MS',
+      DRAIN_SECOND: 'DRAIN_SECONDS',
+      IDLE_SECONS: 'IDLE_SECONDS',
+      MCP_APIKEY_C: 'MCP_API_KEY_C',
+      OPENAI_BASEURL: 'OPENAI_BASE_URL',
+    }))
+      expect(meant({ [typed]: 'hush' }), typed).toStrictEqual([[typed, known]]);
+    const others = [
+      'HOME',
+      'PATH',
+      'HOSTNAME',
+      'PORTS',
+      'PSQLRC',
+      'PGHOST',
+      'TEST_DATABASE_URL',
+      'MCP_API_KEY_ci',
+      'XDG_CONFIG_HOME',
+    ];
+    expect(meant(Object.fromEntries([...others, ...variables].map((name) => [name, ''])))).toStrictEqual([]);
+    expect(meant(Object.fromEntries(others.map((name) => [name, 'x'.repeat(16)])))).toStrictEqual([]);
+    expect(() => loadConfig({ PORT: 'x', LOG_LEVLE: 'hush' })).toThrow(
+      /^PORT: .*\nLOG_LEVLE: .* did you mean LOG_LEVEL\?$/,
     );
   });
 
@@ -189,7 +217,6 @@ describe('the configuration', () => {
       PORT: '99999',
       DATABASE_URL: 'mysql://x:secret@y',
       JWT_SECRET: 'secret',
-      JWT_SECRETS: 'one:secret',
       LOG_LEVEL: 'secret',
       MCP_API_KEY_C: 'secret',
       METRICS_KEY: 'secret',
@@ -202,8 +229,8 @@ describe('the configuration', () => {
       expect(load, name).not.toThrow('secret');
     }
     expect(() => loadConfig({ JWT_SECRET: 'x'.repeat(32), JWKS_URL: 'https://x/' })).toThrow(/JWT_SECRET, JWKS_URL/);
-    expect(() => loadConfig({ JWT_SECRETS: `a:${'x'.repeat(32)}`, JWKS_URL: 'https://x/' })).toThrow(
-      /JWT_SECRETS, JWKS_URL/,
+    expect(() => loadConfig({ JWT_SECRET: `a:${'x'.repeat(32)}`, JWKS_URL: 'https://x/' })).toThrow(
+      /JWT_SECRET, JWKS_URL/,
     );
     expect(() => loadConfig({ MCP_API_KEY_C: 'x'.repeat(20), MCP_API_KEY_L: 'x'.repeat(20) })).toThrow(/same key/);
   });

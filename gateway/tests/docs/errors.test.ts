@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { FIRST_OF_KIND } from '../../src/audit/refusals.ts';
-import { errorKinds, isCounted, isOutage, KnownError, toPublicError } from '../../src/errors.ts';
+import { errorKinds, isCounted, isOutage, KnownError, toPublicError } from '../../src/base/errors.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const logger = pino({ level: 'silent' });

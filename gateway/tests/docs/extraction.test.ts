@@ -1,8 +1,8 @@
 // docs/how-to/extract-with-a-chat-model.md, whose SQL is run as it is written, and whose names and figures are those of the sources.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config.ts';
-import { environment } from '../../src/environment.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { environment } from '../../src/config/environment.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 import { runBlocks } from './blocks.ts';

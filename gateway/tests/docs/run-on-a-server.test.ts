@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 
 const project = join(import.meta.dirname, '..', '..', '..');
 const page = readFileSync(join(project, 'docs', 'how-to', 'run-on-a-server.md'), 'utf8');

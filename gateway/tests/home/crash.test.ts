@@ -4,10 +4,10 @@ import pg from 'pg';
 import { engine } from '../../../db/tests/support/engine.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { signToken } from '../../src/auth/jwt.ts';
-import { loadConfig } from '../../src/config.ts';
+import { createLogger } from '../../src/base/logger.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { openDatabase } from '../../src/database/index.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
-import { createLogger } from '../../src/logger.ts';
 import { callTool, createProcessHome, kill, metric, type ProcessHome } from './processes.ts';
 
 let home: ProcessHome;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { credentialsPath, loadCredentials } from '../../src/home/credentials.ts';
 
 const mode = (path: string) => statSync(path).mode & 0o777;
@@ -54,7 +54,7 @@ describe('the credentials of a home folder', () => {
 
   it('makes no archive key where there may be archives, or where the environment has one', () => {
     const archiveKey = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
-    expect(load({ ARCHIVE_KEYS: archiveKey }).archiveKey).toBe(archiveKey);
+    expect(load({ ARCHIVE_KEY: archiveKey }).archiveKey).toBe(archiveKey);
     expect(JSON.parse(readFileSync(credentialsPath(home), 'utf8')).archive_key).toBeNull();
     rmSync(credentialsPath(home));
     expect(load({ DATABASE_URL: 'postgres://l9_gateway@127.0.0.1:1/l9_memory' }).archiveKey).toBe('');

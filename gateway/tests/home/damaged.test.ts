@@ -16,15 +16,15 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
+import { createLogger } from '../../src/base/logger.ts';
 import { migrateLegacy } from '../../src/commands/migrate-legacy/index.ts';
 import { platformAdmin } from '../../src/commands/platform-admin.ts';
 import { reembed } from '../../src/commands/reembed.ts';
 import { token } from '../../src/commands/token.ts';
-import { ConfigError, loadConfig } from '../../src/config.ts';
+import { ConfigError, loadConfig } from '../../src/config/config.ts';
 import { startGateway } from '../../src/gateway.ts';
 import { takeHome } from '../../src/home/examine.ts';
 import { readHolder } from '../../src/home/lock.ts';
-import { createLogger } from '../../src/logger.ts';
 import { sessionOf } from '../archive/support.ts';
 import { mountSmallDisk, whyNoSmallDisk } from '../support/small-disk.ts';
 import { standIn } from '../support/stand-in.ts';
@@ -269,7 +269,7 @@ describeOnEmbedded('a home folder that was used', () => {
   });
 
   describe('and has an archive', () => {
-    const ASKED = /former archive key .*ARCHIVE_KEYS/;
+    const ASKED = /former archive key .*ARCHIVE_KEY/;
     beforeAll(async () => {
       home = origin.home;
       const server = await open();
@@ -307,12 +307,12 @@ describeOnEmbedded('a home folder that was used', () => {
       rmSync(join(home, 'credentials.json'));
       const read = async (url: string) =>
         callTool(url, credentials().mcp_api_keys.C, 'retrieve_session_from_cascade', { pointer });
-      const server = await open({ ARCHIVE_KEYS: oldKeys.archive_key });
+      const server = await open({ ARCHIVE_KEY: oldKeys.archive_key });
       expect((await read(server.url)).session_data.session_id).toBe('session-capstan');
       await server.end();
       expect(credentials().archive_key, 'it stays in the environment').toBeNull();
       await expectRefusal(() => refusalOf(open), 'credentials.json', ASKED);
-      const other = await open({ ARCHIVE_KEYS: `k9:${Buffer.alloc(32, 7).toString('base64')}` });
+      const other = await open({ ARCHIVE_KEY: `k9:${Buffer.alloc(32, 7).toString('base64')}` });
       expect(other.log()).toMatch(/archives are encrypted with keys that are not given/);
       await expect(read(other.url)).rejects.toThrow(/KEY_ERROR/);
     });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../../../db/tests/support/eventually.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { readHolder } from '../../src/home/lock.ts';
 import { createTestHome, type TestHome } from '../support/home.ts';

@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { ensureTemplate, fillHome, isWhole } from '../../src/server/template.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { createTestHome, type TestHome } from '../support/home.ts';

@@ -1,4 +1,4 @@
-import { errorKinds } from '../../src/errors.ts';
+import { errorKinds } from '../../src/base/errors.ts';
 
 const AT_ONCE = 6;
 const codes = new Set(Object.values(errorKinds).map(({ code }) => code));

@@ -2,7 +2,7 @@
 
 import { plantSecrets } from '../../../bench/eval/secrets/planted.ts';
 import { PERSONAL, SECRETS, token } from '../../../db/tests/secrets/support.ts';
-import { isPlainName } from '../../src/echo.ts';
+import { isPlainName } from '../../src/input/echo.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 

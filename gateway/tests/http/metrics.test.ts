@@ -178,19 +178,15 @@ describeOnServer('the metrics of a server', () => {
     }
   });
 
-  it.each([
-    ['two', {}, 2],
-    ['DATABASE_POOL_MIN', { DATABASE_POOL_MIN: '3' }, 3],
-  ])('show that %s connections are opened at the start, and stay open', async (_, min, open) => {
-    const env = { ...min, DATABASE_POOL_SIZE: '5', DATABASE_IDLE_TIMEOUT_MS: '100' };
-    const gateway = await startTestGateway({ embedder: standIn, env });
+  it('show that two connections are opened at the start, and stay open when the others are closed', async () => {
+    const gateway = await startTestGateway({ embedder: standIn, env: { DATABASE_POOL_SIZE: '5' } });
     try {
       const connections = async () => {
         const metrics = await gateway.metrics();
         const of = (state: string) => sampleOf(metrics, `l9_database_connections{pool="callers",state="${state}"}`)!;
         return of('in_use') + of('idle');
       };
-      expect(await connections()).toBeGreaterThanOrEqual(open);
+      expect(await connections()).toBeGreaterThanOrEqual(2);
       await gateway.inSuperuserSession(async (client) => {
         // All wait for the lock, so that each has a connection of its own.
         await client.query('begin; lock table public.packet_store in access exclusive mode');
@@ -199,7 +195,7 @@ describeOnServer('the metrics of a server', () => {
         await client.query('rollback');
         await Promise.all(saves);
       });
-      await eventually(async () => (await connections()) === open);
+      await eventually(async () => (await connections()) === 2);
     } finally {
       await gateway.close();
     }

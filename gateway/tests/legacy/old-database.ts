@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { pino } from 'pino';
 import type { Report, TableReport } from '../../src/commands/migrate-legacy/report.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { openEmbedded } from '../../src/database/embedded.ts';
 import { createTestHome, type TestHome } from '../support/home.ts';
 

@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { errorOf } from '../../../db/tests/support/errors.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { examineHome } from '../../src/home/examine.ts';
 import { type HomeLock, lockHome, readHolder } from '../../src/home/lock.ts';
 import { callTool, cli, createProcessHome, kill, type ProcessHome } from '../home/processes.ts';

@@ -9,7 +9,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { errorOf } from '../../../db/tests/support/errors.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { signToken } from '../../src/auth/jwt.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { readHolder } from '../../src/home/lock.ts';
 import { cli, createProcessHome, kill, type ProcessHome, pidAt } from '../home/processes.ts';

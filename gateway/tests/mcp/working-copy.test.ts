@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isBranch } from '../../src/input/names.ts';
 import { inferWorkingCopy } from '../../src/mcp/working-copy.ts';
-import { isBranch } from '../../src/names.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'l9-working-copy-'));
 afterAll(() => rmSync(folder, { recursive: true }));

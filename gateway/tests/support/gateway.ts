@@ -6,7 +6,7 @@ import { type Logger, pino } from 'pino';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { type Sessions, sessionsOf } from '../../../db/tests/support/sessions.ts';
 import { signToken, type TokenRequest } from '../../src/auth/jwt.ts';
-import { type Config, loadConfig } from '../../src/config.ts';
+import { type Config, loadConfig } from '../../src/config/config.ts';
 import { type Gateway, type GatewayOptions, startGateway } from '../../src/gateway.ts';
 import { loadCredentials } from '../../src/home/credentials.ts';
 import { checkAnswer } from './check-answer.ts';

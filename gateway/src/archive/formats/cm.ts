@@ -1,7 +1,7 @@
 // What `cm context SESSION --json` prints: the rules, pitfalls and history that cass-memory has for a session. It is checked by a
 // schema, because it is the output of a program of which this one knows only what is documented.
 import { z } from 'zod';
-import { KnownError } from '../../errors.ts';
+import { KnownError } from '../../base/errors.ts';
 import { type Format, isFields, type Message } from '../session.ts';
 
 const rule = z.object({ id: z.string(), content: z.string() });

@@ -12,8 +12,8 @@ import {
   wrap,
 } from 'cockatiel';
 import type { Logger } from 'pino';
-import type { ArchiveConfig } from '../../config.ts';
-import { KnownError, sqlstateOf } from '../../errors.ts';
+import { KnownError, sqlstateOf } from '../../base/errors.ts';
+import type { ArchiveConfig } from '../../config/config.ts';
 import { fileStore } from './file.ts';
 import { httpStore } from './http.ts';
 import { postgresStore } from './postgres.ts';
@@ -24,9 +24,10 @@ export type { Address, Query, Store } from './store.ts';
 
 const FAILURES_TO_OPEN = 5;
 const HALF_OPEN_AFTER_MS = 10_000;
+const RETRIES = 1;
 const RETRY_AFTER_MS = 200;
 
-export function openStores({ stores, httpToken, s3, timeoutMs, retries }: ArchiveConfig, logger: Logger): Store[] {
+export function openStores({ stores, httpToken, s3, timeoutMs }: ArchiveConfig, logger: Logger): Store[] {
   const open = {
     file: (folder: string) => fileStore(folder),
     http: (base: string) => httpStore(base, httpToken, timeoutMs),
@@ -37,13 +38,11 @@ export function openStores({ stores, httpToken, s3, timeoutMs, retries }: Archiv
     },
   };
   return stores.map(({ kind, place }) =>
-    kind === 'postgres' ? postgresStore() : guarded(open[kind](place), { timeoutMs, retries }, logger),
+    kind === 'postgres' ? postgresStore() : guarded(open[kind](place), timeoutMs, logger),
   );
 }
 
-type Patience = Pick<ArchiveConfig, 'timeoutMs' | 'retries'>;
-
-function guarded(store: Store, { timeoutMs, retries }: Patience, logger: Logger): Store {
+function guarded(store: Store, timeoutMs: number, logger: Logger): Store {
   const breaker = circuitBreaker(handleAll, {
     breaker: new ConsecutiveBreaker(FAILURES_TO_OPEN),
     halfOpenAfter: HALF_OPEN_AFTER_MS,
@@ -51,7 +50,7 @@ function guarded(store: Store, { timeoutMs, retries }: Patience, logger: Logger)
   breaker.onBreak(() => logger.warn({ store: store.name, retryInMs: HALF_OPEN_AFTER_MS }, 'an archive store is down'));
   breaker.onReset(() => logger.info({ store: store.name }, 'an archive store is back'));
   const policy = wrap(
-    retry(handleAll, { maxAttempts: retries, backoff: new ConstantBackoff(RETRY_AFTER_MS) }),
+    retry(handleAll, { maxAttempts: RETRIES, backoff: new ConstantBackoff(RETRY_AFTER_MS) }),
     breaker,
     timeout(timeoutMs, TimeoutStrategy.Aggressive),
   );
@@ -70,7 +69,7 @@ function guarded(store: Store, { timeoutMs, retries }: Patience, logger: Logger)
       const says =
         attempts === 0
           ? `${what} was not tried, because the store is down; it is asked again within ${HALF_OPEN_AFTER_MS / 1_000} s`
-          : `${what} failed ${timesOf(attempts)} (${reasonOf(error instanceof BrokenCircuitError ? failure : error, timeoutMs)})`;
+          : `${what} failed ${attempts === 1 ? 'once' : 'twice'} (${reasonOf(error instanceof BrokenCircuitError ? failure : error, timeoutMs)})`;
       throw new KnownError('L9BSY', `archive store ${store.name}: ${says}`);
     }
   }
@@ -81,8 +80,6 @@ function guarded(store: Store, { timeoutMs, retries }: Patience, logger: Logger)
     delete: (hash) => run('delete', () => store.delete(hash)),
   };
 }
-
-const timesOf = (attempts: number) => ['once', 'twice'][attempts - 1] ?? `${attempts} times`;
 
 /** Never an address or a path: only what kind of failure it was. */
 function reasonOf(error: unknown, timeoutMs: number): string {

@@ -1,12 +1,12 @@
 import type { S3Client } from '@aws-sdk/client-s3';
-import type { S3Config } from '../../config.ts';
+import type { S3Config } from '../../config/config.ts';
 import { readBlob, type Store } from './store.ts';
 
 /**
  * A bucket of Amazon S3 or of anything that speaks its protocol. The names are those of the store `file:`, so that its files can be
  * copied into the bucket. Credentials come from where the SDK of Amazon looks for them.
  */
-export function s3Store({ bucket, prefix, endpoint, region, isPathStyle }: S3Config, timeoutMs: number): Store {
+export function s3Store({ bucket, prefix, endpoint, region }: S3Config, timeoutMs: number): Store {
   const keyOf = (hash: Buffer) => {
     const name = hash.toString('hex');
     return `${prefix}${name.slice(0, 2)}/${name}`;
@@ -18,7 +18,8 @@ export function s3Store({ bucket, prefix, endpoint, region, isPathStyle }: S3Con
     const s3 = await import('@aws-sdk/client-s3');
     const client: S3Client = new s3.S3Client({
       region,
-      forcePathStyle: isPathStyle,
+      // Most servers other than Amazon's have no host name for each bucket.
+      forcePathStyle: endpoint !== null,
       ...(endpoint === null ? {} : { endpoint }),
       // The caller tries again.
       maxAttempts: 1,

@@ -1,5 +1,5 @@
 // Tells what a file that is imported is, and reads it.
-import { readItems } from '../json-items.ts';
+import { readItems } from '../support/json-items.ts';
 import { chatgpt } from './chatgpt.ts';
 import { csv } from './csv.ts';
 import type { FormatName, ImportFormat, ImportItem } from './format.ts';

@@ -1,7 +1,7 @@
 // The objects of a file of JSON lines, of a JSON array, or of the list in the object that a whole file is.
-import { markInexactNumbers } from '../../exact-json.ts';
+import { markInexactNumbers } from '../../input/exact-json.ts';
 import { UNDECODED } from '../../input/text.ts';
-import { readItems } from '../json-items.ts';
+import { readItems } from '../support/json-items.ts';
 
 export type Fields = Record<string, unknown>;
 export const isFields = (value: unknown): value is Fields =>

@@ -1,6 +1,6 @@
 // Drops the old schema if everything in it is accounted for.
 
-import { SQLSTATE, sqlstateOf } from '../../errors.ts';
+import { SQLSTATE, sqlstateOf } from '../../base/errors.ts';
 import type { Move } from './move.ts';
 import { moveTable } from './move.ts';
 import { findTables, type OldTable, type Query, SCHEMA } from './source.ts';

@@ -1,10 +1,10 @@
 // `l9-memory migrate-legacy`: moves the old memory.* tables into packet_store. It is a dry run without --apply.
 import { DEFAULT_TENANT } from '../../auth/identity.ts';
-import { type Config, ConfigError, loadConfig } from '../../config.ts';
-import { SQLSTATE, sqlstateOf } from '../../errors.ts';
+import { SQLSTATE, sqlstateOf } from '../../base/errors.ts';
+import { type Config, ConfigError, loadConfig } from '../../config/config.ts';
 import { HomeLocked } from '../../home/lock.ts';
-import { startProgress } from '../progress.ts';
-import { stopSignal } from '../stop-signal.ts';
+import { startProgress } from '../support/progress.ts';
+import { stopSignal } from '../support/stop-signal.ts';
 import { type Connection, connectOwner, connectTo, lockMove } from './connect.ts';
 import { dropOldSchema, missingRights, SKIPPABLE, unaccounted, unknownObjects } from './drop.ts';
 import { type Actor, isUuid, type MemoryRules } from './memory.ts';

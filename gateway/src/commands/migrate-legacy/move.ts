@@ -1,6 +1,6 @@
 // Goes through the old tables in batches, and moves rows that are not moved yet, or only reports what would happen.
 import { setImmediate } from 'node:timers/promises';
-import { sqlstateOf } from '../../errors.ts';
+import { sqlstateOf } from '../../base/errors.ts';
 import { auditMapper } from './audit.ts';
 import { type MemoryRecord, type MemoryRules, memoryMapper, type OldRow } from './memory.ts';
 import { type OldId, type OldTable, type Query, readIds, readRows } from './source.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { LOCAL_DIMENSIONS, LOCAL_MODEL } from '../../config.ts';
+import { LOCAL_DIMENSIONS, LOCAL_MODEL } from '../../config/config.ts';
 import type { Embedder } from '../embedder.ts';
 import type { EmbeddingProvider } from '../provider.ts';
 import type { TextWorker } from '../text-worker.ts';

@@ -1,7 +1,7 @@
 import { BrokenCircuitError, ConsecutiveBreaker, circuitBreaker, handleWhen } from 'cockatiel';
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
 import type { Logger } from 'pino';
-import { openaiClient } from '../../openai/client.ts';
+import { openaiClient } from '../../base/openai-client.ts';
 import type { Embedder, EmbeddingConfig } from '../embedder.ts';
 import { EmbedderUnavailable, EmbeddingRejected, normalised, STORED_DIMENSIONS } from '../embedder.ts';
 import type { EmbeddingProvider } from '../provider.ts';

@@ -10,18 +10,16 @@ import {
   type SelectionSetNode,
   valueFromASTUntyped,
 } from 'postgraphile/graphql';
+import { isObject } from '../../operations/read-input.ts';
 import { type Asked, fieldsIn } from './selections.ts';
 
 type Value = Record<string, unknown>;
 
-export const toObject = (value: unknown): Value =>
-  typeof value === 'object' && value !== null ? (value as Value) : {};
+export const toObject = (value: unknown): Value => (isObject(value) ? value : {});
 
 /** The arguments of a field, with the values of their variables. */
 export function argumentsOf({ arguments: given = [] }: FieldNode, variables: Asked['variables']): Value {
-  return Object.fromEntries(
-    given.map(({ name, value }) => [name.value, valueFromASTUntyped(value, variables as Record<string, never>)]),
-  );
+  return Object.fromEntries(given.map(({ name, value }) => [name.value, valueFromASTUntyped(value, variables)]));
 }
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
@@ -61,8 +59,8 @@ export function askedAt(
   const given = called ? argumentsOf(called.node, variables) : {};
   const places = [given, toObject(given.input), toObject(given.condition)];
   const text = (name: string) => {
-    const value = places.map((values) => values[name]).find((one) => typeof one === 'string' && one !== '');
-    return (value as string | undefined) ?? null;
+    const isGiven = (one: unknown): one is string => typeof one === 'string' && one !== '';
+    return places.map((values) => values[name]).find(isGiven) ?? null;
   };
   const packetId = text('packetId');
   return {

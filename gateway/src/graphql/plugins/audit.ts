@@ -3,25 +3,25 @@
 
 import type { Response } from 'express';
 import type { Logger } from 'pino';
+import type { PgResource, PgResourceParameter } from 'postgraphile/@dataplan/pg';
 import { type DocumentNode, type FieldNode, GraphQLError, isObjectType } from 'postgraphile/graphql';
 import type { Refusals } from '../../audit/refusals.ts';
 import { challenge } from '../../auth/challenge.ts';
 import { type Identity, toSettings } from '../../auth/identity.ts';
+import { errorExtensions, errorKinds, isOutage, type PublicError, toPublicError } from '../../base/errors.ts';
+import { currentRequestId } from '../../base/logger.ts';
 import type { Database } from '../../database/index.ts';
 import { callInTransaction } from '../../database/transaction.ts';
-import { errorExtensions, errorKinds, isOutage, type PublicError, toPublicError } from '../../errors.ts';
 import { noteRefusal } from '../../http/log-refusals.ts';
-import { currentRequestId } from '../../logger.ts';
 import { camelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
+import type { Answer, Edit, ShownError } from './answers.ts';
 import { askedAt } from './arguments.ts';
 import { extendDocument, type Request, rowsRead } from './rows-read.ts';
 import { addUp, askedIn } from './selections.ts';
 
-interface Payload {
-  data?: unknown;
-  errors?: readonly GraphQLError[];
-}
+// biome-ignore lint/suspicious/noExplicitAny: PostGraphile's own type of a function
+type PgFunction = PgResource<any, any, any, readonly PgResourceParameter[], any>;
 
 export interface AuditOptions {
   database: Database;
@@ -34,16 +34,16 @@ export interface AuditOptions {
 const operationFields = new Set(operations.map(({ name }) => camelCase(name)));
 
 /** The answer to a request that was not served, with the HTTP status of its error. */
-const unserved = <Answer extends { headers?: Record<string, string> }>(
-  answer: Answer,
-  { sqlstate = '', retryAfterSeconds }: Partial<PublicError>,
-) => ({
+const unserved = (answer: Answer, { sqlstate = '', retryAfterSeconds }: Partial<PublicError>): Answer => ({
   ...answer,
   statusCode: errorKinds[sqlstate]!.httpStatus,
   headers: { ...answer.headers, ...(retryAfterSeconds && { 'Retry-After': String(retryAfterSeconds) }) },
 });
 
-export function auditPlugin({ database, refusals, logger, audited }: AuditOptions): GraphileConfig.Plugin {
+export function createAudit({ database, refusals, logger, audited }: AuditOptions): {
+  plugin: GraphileConfig.Plugin;
+  recordAnswer: Edit;
+} {
   const tables = new Map<string, string>();
   const keys = new Map<string, string>();
   const queries = new Map(
@@ -73,19 +73,19 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
   }
 
   /** The first error that is not of an operation. */
-  function ownErrorOf(identity: Identity, errors: readonly GraphQLError[]) {
+  function ownErrorOf(identity: Identity, errors: readonly ShownError[]) {
     const error = errors.find(({ message }) => !audited.get(identity)?.has(message));
     if (!error) return null;
-    const { code = 'INVALID_INPUT', sqlstate = 'L9VAL', field = null } = error.extensions as Partial<PublicError>;
+    const { code = 'INVALID_INPUT', sqlstate = 'L9VAL', field = null }: Partial<PublicError> = error.extensions ?? {};
     return { code, sqlstate, field, httpStatus: errorKinds[sqlstate]?.httpStatus ?? 500, path: error.path };
   }
 
   /** Operations tell the log of their calls themselves. */
   function tellLog(
     identity: Identity,
-    response: Response | undefined,
+    response: Response,
     asked: Omit<Request, 'failed'> | undefined,
-    errors: readonly GraphQLError[] | undefined,
+    errors: readonly ShownError[] | undefined,
     durationMs: number,
   ) {
     if (errors) return noteRefusal(response, ownErrorOf(identity, errors));
@@ -101,7 +101,7 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
   async function recordFailure(
     identity: Identity,
     request: Omit<Request, 'failed'> | undefined,
-    errors: readonly GraphQLError[],
+    errors: readonly ShownError[],
   ) {
     const error = ownErrorOf(identity, errors);
     if (!error) return;
@@ -121,7 +121,7 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
     );
   }
 
-  return {
+  const plugin: GraphileConfig.Plugin = {
     name: 'AuditPlugin',
     version: '1.0.0',
     schema: {
@@ -130,9 +130,9 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
           const fields = schema.getQueryType()!.getFields();
           for (const resource of Object.values(build.pgResources)) {
             const { codec } = resource;
-            const functionName = resource.parameters && resource.extensions?.pg?.name;
-            if (functionName) {
-              const field = build.inflection.customQueryField({ resource: resource as never });
+            const functionName = resource.extensions?.pg?.name;
+            if (functionName && isFunction(resource)) {
+              const field = build.inflection.customQueryField({ resource: resource });
               // A function is volatile because it writes its own audit row.
               if (field in fields && !queries.has(field))
                 queries.set(field, { name: functionName, isAudited: resource.isMutation });
@@ -143,12 +143,12 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
             if (!schema.getType(type)) continue;
             if (resource.parameters || resource.isVirtual) {
               for (const attributeName of Object.keys(codec.attributes))
-                attributes.add(`${type}.${build.inflection.attribute({ attributeName, codec: codec as never })}`);
+                attributes.add(`${type}.${build.inflection.attribute({ attributeName, codec: codec })}`);
               continue;
             }
             tables.set(type, table);
             const key = keyOf(resource.uniques);
-            const field = key && build.inflection.attribute({ attributeName: key, codec: codec as never });
+            const field = key && build.inflection.attribute({ attributeName: key, codec: codec });
             const object = schema.getType(type);
             if (field && isObjectType(object) && field in object.getFields()) keys.set(type, field);
           }
@@ -171,51 +171,39 @@ export function auditPlugin({ database, refusals, logger, audited }: AuditOption
         },
       },
     },
-    grafserv: {
-      middleware: {
-        async processRequest(next, event) {
-          const { requestDigest } = event;
-          const request = requestDigest.requestContext.expressv4?.req;
-          const identity = requestDigest.requestContext.expressv4?.res.locals.identity as Identity | undefined;
-          if (!request || !identity) return next();
-          // Without this the answer would be text instead of an object.
-          requestDigest.preferJSON = true;
-          const response = requestDigest.requestContext.expressv4?.res;
-          const began = performance.now();
-          const result = await next();
-          if (result?.type !== 'json') return result;
-
-          const asked = executed.get(request);
-          const payload = result.json as Payload;
-          tellLog(identity, response, asked, payload.errors, performance.now() - began);
-          const refusal = payload.errors
-            ?.map(({ extensions }) => extensions as Partial<PublicError> | undefined)
-            .find((extensions) => extensions?.retryAfterSeconds || isOutage(extensions?.sqlstate));
-          try {
-            // A database that is busy, away or full can't record that it is, and requests beyond a rate limit are recorded together.
-            if (payload.errors && !refusal) await recordFailure(identity, asked, payload.errors);
-            if (asked && payload.data)
-              await recordRead(identity, { ...asked, failed: failedPaths(payload.errors) }, payload.data);
-          } catch (cause) {
-            // An answer that cannot be audited is withheld.
-            const error = toPublicError(cause, logger);
-            noteRefusal(response, error);
-            const refused = new GraphQLError(error.message, { extensions: errorExtensions(error) });
-            const withheld = {
-              ...result,
-              statusCode: error.httpStatus,
-              // Its key was valid when the request came.
-              headers: { ...result.headers, ...(error.httpStatus === 401 && challenge(1, error.message)) },
-              json: { errors: [refused.toJSON()] } as never,
-            };
-            return error.retryAfterSeconds || isOutage(error.sqlstate) ? unserved(withheld, error) : withheld;
-          }
-          return refusal ? unserved(result, refusal) : result;
-        },
-      },
-    },
   };
+
+  const recordAnswer: Edit = async (answer, { request, response, identity, durationMs }) => {
+    const asked = executed.get(request);
+    const { data, errors } = answer.json;
+    tellLog(identity, response, asked, errors, durationMs);
+    const refusal = errors
+      ?.map(({ extensions }): Partial<PublicError> | undefined => extensions)
+      .find((extensions) => extensions?.retryAfterSeconds || isOutage(extensions?.sqlstate));
+    try {
+      // A database that is busy, away or full can't record that it is, and requests beyond a rate limit are recorded together.
+      if (errors && !refusal) await recordFailure(identity, asked, errors);
+      if (asked && data) await recordRead(identity, { ...asked, failed: failedPaths(errors) }, data);
+    } catch (cause) {
+      // An answer that cannot be audited is withheld.
+      const error = toPublicError(cause, logger);
+      noteRefusal(response, error);
+      const refused = new GraphQLError(error.message, { extensions: errorExtensions(error) });
+      const withheld = {
+        statusCode: error.httpStatus,
+        // Its key was valid when the request came.
+        headers: { ...answer.headers, ...(error.httpStatus === 401 && challenge(1, error.message)) },
+        json: { errors: [refused.toJSON()] },
+      };
+      return error.retryAfterSeconds || isOutage(error.sqlstate) ? unserved(withheld, error) : withheld;
+    }
+    return refusal ? unserved(answer, refusal) : answer;
+  };
+
+  return { plugin, recordAnswer };
 }
+
+const isFunction = (resource: PgResource): resource is PgFunction => resource.parameters !== undefined;
 
 /** The column that identifies a row to its readers, who know their tenant: a row of a tenant's settings is named by the tenant. */
 function keyOf(uniques: readonly { isPrimary?: boolean; attributes: readonly string[] }[]): string | undefined {
@@ -224,7 +212,7 @@ function keyOf(uniques: readonly { isPrimary?: boolean; attributes: readonly str
 }
 
 /** The paths of fields that failed, and of all fields above them, which may be null for that reason. */
-function failedPaths(errors: readonly GraphQLError[] = []): Set<string> {
+function failedPaths(errors: readonly ShownError[] = []): Set<string> {
   const paths = new Set<string>();
   for (const { path } of errors) {
     let here = '';

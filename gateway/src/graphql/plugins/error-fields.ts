@@ -1,14 +1,11 @@
 // Errors name the argument that they are about as the request does. The database and the operations know it by its name in SQL:
 // project_id instead of projectId.
+import type { Request } from 'express';
 import { type GraphQLField, type GraphQLSchema, getNamedType, isInputObjectType } from 'postgraphile/graphql';
 import { camelCase } from '../../operations/graphql-types.ts';
+import type { Edit, ShownError } from './answers.ts';
 import { fieldsAlong } from './arguments.ts';
 import { type Asked, askedIn } from './selections.ts';
-
-interface Shown {
-  path?: readonly (string | number)[];
-  extensions?: Record<string, unknown>;
-}
 
 /** The names of the arguments of a field, and of what its input holds. */
 function argumentNames({ args }: GraphQLField<unknown, unknown>): Set<string> {
@@ -20,7 +17,7 @@ function argumentNames({ args }: GraphQLField<unknown, unknown>): Set<string> {
 }
 
 /** The same error, with the name of the argument if the request has one of that name: other fields are keys within JSON. */
-function withArgumentName(asked: Asked & { schema: GraphQLSchema }, error: Shown): Shown {
+function withArgumentName(asked: Asked & { schema: GraphQLSchema }, error: ShownError): ShownError {
   const { path, extensions } = error;
   if (!path || typeof extensions?.field !== 'string') return error;
   const [first, ...within] = extensions.field.split('.');
@@ -29,33 +26,28 @@ function withArgumentName(asked: Asked & { schema: GraphQLSchema }, error: Shown
   return { ...error, extensions: { ...extensions, field: [name, ...within].join('.') } };
 }
 
-export function createErrorFieldsPlugin(): GraphileConfig.Plugin {
-  const executed = new WeakMap<object, Asked & { schema: GraphQLSchema }>();
+export function createErrorFields(): { plugin: GraphileConfig.Plugin; nameArguments: Edit } {
+  const executed = new WeakMap<Request, Asked & { schema: GraphQLSchema }>();
   return {
-    name: 'ErrorFieldsPlugin',
-    version: '1.0.0',
-    grafast: {
-      middleware: {
-        execute(next, { args }) {
-          const request = args.requestContext?.expressv4?.req;
-          const asked = askedIn(args);
-          if (request && asked) executed.set(request, { schema: args.schema, ...asked });
-          return next();
+    plugin: {
+      name: 'ErrorFieldsPlugin',
+      version: '1.0.0',
+      grafast: {
+        middleware: {
+          execute(next, { args }) {
+            const request = args.requestContext?.expressv4?.req;
+            const asked = askedIn(args);
+            if (request && asked) executed.set(request, { schema: args.schema, ...asked });
+            return next();
+          },
         },
       },
     },
-    grafserv: {
-      middleware: {
-        async processRequest(next, { requestDigest }) {
-          const result = await next();
-          const asked = executed.get(requestDigest.requestContext.expressv4?.req ?? {});
-          if (result?.type !== 'json' || !asked) return result;
-          const payload = result.json as { errors?: readonly Shown[] };
-          if (!payload.errors) return result;
-          const errors = payload.errors.map((error) => withArgumentName(asked, error));
-          return { ...result, json: { ...payload, errors } as never };
-        },
-      },
+    nameArguments(answer, { request }) {
+      const asked = executed.get(request);
+      const { errors } = answer.json;
+      if (!asked || !errors) return answer;
+      return { ...answer, json: { ...answer.json, errors: errors.map((error) => withArgumentName(asked, error)) } };
     },
   };
 }

@@ -34,6 +34,7 @@ const filterableColumnsPlugin: GraphileConfig.Plugin = {
     hooks: {
       GraphQLInputObjectType_fields(fields, build, { scope: { isPgConnectionFilter, pgCodec } }) {
         if (!isPgConnectionFilter || !pgCodec?.attributes) return fields;
+        // It has attributes, by the line above.
         const codec = pgCodec as PgCodecWithAttributes;
         const columns = filterableColumns[codec.extensions?.pg?.name ?? ''] ?? [];
         const names = columns.map((attributeName) => build.inflection.attribute({ codec, attributeName }));

@@ -28,7 +28,7 @@ export const hiddenFunctionsPlugin = pgSmartTags(
       kind: 'procedure',
       match: (procedure) => {
         const isHidden = functions.has(procedure.proname) && procedure.getNamespace()?.nspname === 'public';
-        if (isHidden) collectTypes(procedure.getReturnType() as Type | undefined);
+        if (isHidden) collectTypes(procedure.getReturnType());
         return isHidden;
       },
       tags: hidden,

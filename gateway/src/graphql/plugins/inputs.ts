@@ -33,7 +33,7 @@ function withoutBlanks<Node extends Named>(nodes: readonly Node[], schemaOf: (na
   return nodes.flatMap((node): Node[] => {
     const schema = schemaOf(node.name.value);
     if (!schema) return [node];
-    return isBlank(schema, node.value) ? [] : [{ ...node, value: withoutBlanksIn(schema, node.value) } as Node];
+    return isBlank(schema, node.value) ? [] : [{ ...node, value: withoutBlanksIn(schema, node.value) }];
   });
 }
 
@@ -130,7 +130,7 @@ export const inputsPlugin: GraphileConfig.Plugin = {
   grafast: {
     middleware: {
       execute(next, { args }) {
-        const given = args.variableValues as Variables | null | undefined;
+        const given: Variables | null | undefined = args.variableValues;
         if (given && Object.keys(given).length > 0) {
           const asked = askedIn(args.document);
           if (asked.fields.length > 0) args.variableValues = readVariables(asked, given);

@@ -39,15 +39,15 @@ const viewTags = {
 
 export const kindViewsPlugin = pgSmartTags(
   [
-    { kind: 'class', match: (pgClass) => isKindView(pgClass as never), tags: viewTags },
+    { kind: 'class', match: (pgClass) => isKindView(pgClass), tags: viewTags },
     {
       kind: 'attribute',
-      match: (attribute) => isKindColumn(attribute as never) && !unsearched.has(typeOf(attribute as never)),
+      match: (attribute) => isKindColumn(attribute) && !unsearched.has(typeOf(attribute)),
       tags: { behavior: '+condition +orderBy +attribute:filterBy +attribute:orderBy' },
     },
     {
       kind: 'attribute',
-      match: (attribute) => isKindColumn(attribute as never) && always.has(attribute.attname),
+      match: (attribute) => isKindColumn(attribute) && always.has(attribute.attname),
       tags: { notNull: true },
     },
   ],

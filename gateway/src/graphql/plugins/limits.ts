@@ -12,8 +12,8 @@ import {
   type ValidationContext,
   valueFromASTUntyped,
 } from 'postgraphile/graphql';
-import { withoutValues } from '../../echo.ts';
-import { KnownError } from '../../errors.ts';
+import { KnownError } from '../../base/errors.ts';
+import { withoutValues } from '../../input/echo.ts';
 import { addUp, askedIn } from './selections.ts';
 
 // Checking a document takes time that grows with the square of its length.

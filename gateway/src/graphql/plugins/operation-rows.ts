@@ -2,10 +2,8 @@
 // else, the row is taken from the answer instead of being queried again.
 import { access, lambda, operationPlan, Step } from 'postgraphile/grafast';
 import { type FieldNode, Kind, type SelectionSetNode } from 'postgraphile/graphql';
-import type { GraphqlType } from '../../operations/graphql-types.ts';
 import type { JsonSchema } from '../sdl.ts';
-
-type Row = NonNullable<GraphqlType['row']>;
+import { toObject } from './arguments.ts';
 
 interface Codec {
   name: string;
@@ -48,7 +46,7 @@ export function planRow(
     fieldOf,
   }: { schema: JsonSchema; resource: TableResource; path: readonly string[]; fieldOf: (column: string) => string },
 ): Step {
-  const { column, key = column, columns = {} } = schema.graphql!.row as Row;
+  const { column, key = column, columns = {} } = schema.graphql!.row!;
   const attributes = resource.codec.attributes ?? {};
   const answered = Object.keys(schema.properties ?? {}).flatMap((name) => {
     const attribute = columns[name] === undefined ? name : columns[name];
@@ -64,7 +62,7 @@ export function planRow(
     $answer,
     (answer) => {
       if (answer === null || answer === undefined) return null;
-      const values = answer as Record<string, unknown>;
+      const values = toObject(answer);
       return Object.fromEntries(answered.map(({ name, attribute, convert }) => [attribute, convert(values[name])]));
     },
     true,
@@ -87,13 +85,13 @@ export const operationRowsPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: {
       GraphQLObjectType(config) {
-        const { assertStep } = config as { assertStep?: AssertStep | null };
-        // A class of steps is checked by instanceof, and is of no rows.
-        if (!assertStep || assertStep.prototype instanceof Step) return config;
+        // A class of steps is checked by instanceof, and is of no rows. What is left is a function, which TypeScript can't tell.
+        if (!config.assertStep || config.assertStep.prototype instanceof Step) return config;
+        const assertStep = config.assertStep as AssertStep;
         const assertOther = (step: Step) => {
           if (!answeredRows.has(step)) assertStep(step);
         };
-        return { ...config, assertStep: assertOther } as typeof config;
+        return { ...config, assertStep: assertOther };
       },
     },
   },

@@ -1,9 +1,19 @@
 // One GraphQL field for each operation: a query if it only reads, else a mutation. All types come from its schemas.
-import { access, constant, context, each, lambda, list, type Step, sideEffect } from 'postgraphile/grafast';
+import {
+  access,
+  constant,
+  context,
+  each,
+  type FieldArgs,
+  lambda,
+  list,
+  type Step,
+  sideEffect,
+} from 'postgraphile/grafast';
 import { GraphQLError, parse } from 'postgraphile/graphql';
 import { extendSchema } from 'postgraphile/utils';
 import type { Identity } from '../../auth/identity.ts';
-import { errorExtensions } from '../../errors.ts';
+import { errorExtensions } from '../../base/errors.ts';
 import type { ExecuteOperation, Outcome } from '../../operations/execute.ts';
 import { camelCase, type Relation, upperCamelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
@@ -23,9 +33,12 @@ import {
   sdlOf,
   toOperationInput,
 } from '../sdl.ts';
-import { planRow, type TableResource } from './operation-rows.ts';
+import { toObject } from './arguments.ts';
+import { planRow } from './operation-rows.ts';
 
-type Plans = Record<string, unknown>;
+type Plan = ($parent: Step, args: FieldArgs) => Step;
+type Plans = Record<string, Plan>;
+type Input = Record<string, unknown>;
 type Succeeded = Outcome & { error: null };
 
 export interface OperationEvents {
@@ -36,9 +49,9 @@ export interface OperationEvents {
 }
 
 export function operationsPlugin(execute: ExecuteOperation, { onRefused, onInferred }: OperationEvents) {
-  const run = async (operation: AnyOperation, inputs: readonly Field[], identity: Identity, args: object) => {
+  const run = async (operation: AnyOperation, inputs: readonly Field[], identity: Identity, args: Input) => {
     requireToolSet(identity.toolSets, operation);
-    const input = toOperationInput(inputs, args as Record<string, unknown>);
+    const input = toOperationInput(inputs, args);
     const field = camelCase(operation.name);
     const outcome = await execute(operation, identity, field, input);
     if (outcome.error) {
@@ -54,7 +67,7 @@ export function operationsPlugin(execute: ExecuteOperation, { onRefused, onInfer
     const resourceOf = (name: string) => {
       const resource = build.pgResources[name];
       if (!resource) throw new Error(`operations: there is no resource ${name}`);
-      return resource as unknown as TableResource;
+      return resource;
     };
     const typeOfResource = (name: string) => build.inflection.tableType(build.pgResources[name]!.codec);
     const sdl = sdlOf(typeOfResource);
@@ -62,7 +75,7 @@ export function operationsPlugin(execute: ExecuteOperation, { onRefused, onInfer
     const objects: Record<string, { plans: Plans }> = { Query: { plans: {} }, Mutation: { plans: {} } };
     /** The query that answers with an object type, by the name of the type. */
     const queryOf = new Map<string, string>();
-    const identityOf = () => access(context(), 'identity');
+    const identityOf = () => access<Identity>(context(), 'identity');
 
     const relationPlan =
       ({ resource, column, key = column }: Relation) =>
@@ -79,7 +92,7 @@ export function operationsPlugin(execute: ExecuteOperation, { onRefused, onInfer
       const row = inner.graphql?.row;
       if (row) {
         const { codec } = build.pgResources[row.resource]!;
-        const fieldOf = (attributeName: string) => build.inflection.attribute({ attributeName, codec: codec as never });
+        const fieldOf = (attributeName: string) => build.inflection.attribute({ attributeName, codec: codec });
         return planRow($value, { schema: inner, resource: resourceOf(row.resource), path, fieldOf });
       }
       return inner.items?.graphql?.row ? each($value, ($item) => planValue($item, inner.items!, path)) : $value;
@@ -101,11 +114,11 @@ export function operationsPlugin(execute: ExecuteOperation, { onRefused, onInfer
         lines.push(...outputFields(fields), ...relationFields(output, typeOfResource));
         for (const { field, key, schema } of fields) {
           plans[field] = operation.completion?.keys.includes(key)
-            ? ($payload: Step) => lambda($payload, async (outcome) => completed(outcome as Succeeded, key), false)
+            ? ($payload: Step) => lambda($payload, async (outcome: Succeeded) => completed(outcome, key), false)
             : ($payload: Step) => planValue(access($payload, ['output', key]), schema, [rootField, field]);
         }
         for (const [field, plan] of Object.entries(relationPlans(output)))
-          plans[field] = ($payload: Step) => (plan as ($output: Step) => Step)(outputOf($payload));
+          plans[field] = ($payload, args) => plan(outputOf($payload), args);
       }
       lines.push('"""All queries, to read what changed in the same request.""" query: Query');
       typeDefs.push(block('type', `${owner}Payload`, lines));
@@ -118,10 +131,10 @@ export function operationsPlugin(execute: ExecuteOperation, { onRefused, onInfer
       const inputs = sdl.fieldsOf(jsonSchemaOf(operation.input, 'input'), owner);
       typeDefs.push(block('input', `${owner}Input`, ['clientMutationId: String', ...inputFields(inputs)]));
       addPayload(operation, jsonSchemaOf(operation.output, 'output'), owner, field);
-      objects.Mutation!.plans[field] = (_root: Step, args: { getRaw(path: string): Step }) =>
-        sideEffect([identityOf(), args.getRaw('input')], async ([identity, input]) => ({
-          clientMutationId: (input as { clientMutationId?: string }).clientMutationId ?? null,
-          ...(await run(operation, inputs, identity as Identity, input as object)),
+      objects.Mutation!.plans[field] = (_root, args) =>
+        sideEffect([identityOf(), args.getRaw('input')], async ([identity, input]: readonly [Identity, Input]) => ({
+          clientMutationId: input.clientMutationId ?? null,
+          ...(await run(operation, inputs, identity, input)),
         }));
       return operationField(operation.description, field, [`input: ${owner}Input!`], `${owner}Payload`);
     };
@@ -139,13 +152,13 @@ export function operationsPlugin(execute: ExecuteOperation, { onRefused, onInfer
       const paging = isList
         ? ['"""Return only the first `n` values.""" first: Int', '"""Skip the first `n` values.""" offset: Int']
         : [];
-      objects.Query!.plans[field] = (_root: Step, args: { getRaw(): Step }) => {
+      objects.Query!.plans[field] = (_root, args) => {
         const $answer = lambda(
           list([identityOf(), args.getRaw()]),
-          async ([identity, given]) => {
-            const outcome = await run(operation, inputs, identity as Identity, given as object);
-            const value = unwrap ? (outcome.output as Record<string, unknown>)[unwrap] : outcome.output;
-            return Array.isArray(value) ? page(value, given as Page) : value;
+          async ([identity, given]: readonly [Identity, Input & Page]) => {
+            const outcome = await run(operation, inputs, identity, given);
+            const value = unwrap ? toObject(outcome.output)[unwrap] : outcome.output;
+            return Array.isArray(value) ? page(value, given) : value;
           },
           false,
         );
@@ -188,12 +201,11 @@ export function operationsPlugin(execute: ExecuteOperation, { onRefused, onInfer
       typeDefs.push(block('input', name, inputFields(sdl.fieldsOf(schema, name)), schema.graphql?.description));
     for (const [name, schema] of sdl.types.enums) typeDefs.push(enumType(name, schema));
     typeDefs.push(block('extend type', 'Query', queries), block('extend type', 'Mutation', mutations));
-    return { typeDefs: parse(typeDefs.join('\n')), objects } as never;
+    return { typeDefs: parse(typeDefs.join('\n')), objects };
   });
 }
 
-const completed = async (outcome: Succeeded, key: string) =>
-  ((await outcome.complete()).output as Record<string, unknown>)[key];
+const completed = async (outcome: Succeeded, key: string) => toObject((await outcome.complete()).output)[key];
 
 interface Page {
   first?: number | null;

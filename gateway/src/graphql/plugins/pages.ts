@@ -1,5 +1,5 @@
 // The size of pages, and what a request costs: its fields, each counted once for each row that the pages around it can have.
-import { lambda, list, type Step } from 'postgraphile/grafast';
+import { lambda, list } from 'postgraphile/grafast';
 import {
   type ExecutionArgs,
   type FieldNode,
@@ -21,12 +21,7 @@ const DEFAULT_PAGE = 50;
 const MAX_PAGE = 1_000;
 const MAX_COST = 100_000;
 
-interface Rows extends Step {
-  setFirst(first: Step): void;
-}
-type Plan = ($parent: Step, args: { getRaw(name: string): Step }, info: unknown) => Rows;
-
-const pageSize = ([first, last]: readonly [number | null | undefined, number | null | undefined]) =>
+const pageSize = ([first, last]: readonly (number | null | undefined)[]) =>
   first ?? ((last ?? null) === null ? DEFAULT_PAGE : null);
 
 /** Gives every connection and list of rows a page of 50, unless a request asks for another size. */
@@ -36,7 +31,7 @@ function limitPages(schema: GraphQLSchema): void {
     for (const field of Object.values(type.getFields())) {
       const first = field.args.find(({ name }) => name === 'first');
       const last = field.args.find(({ name }) => name === 'last');
-      const { plan } = (field.extensions.grafast ?? {}) as { plan?: Plan };
+      const { plan } = field.extensions.grafast ?? {};
       // Operations that return a list page it themselves.
       if (!first?.extensions.grafast || !plan) continue;
       first.description = `Only read the first \`n\` values of the set: ${DEFAULT_PAGE} by default, at most ${MAX_PAGE}.`;
@@ -46,15 +41,15 @@ function limitPages(schema: GraphQLSchema): void {
         ...field.extensions,
         grafast: {
           ...field.extensions.grafast,
-          plan: (...[$parent, args, info]: Parameters<Plan>) => {
+          plan: ($parent, args, info) => {
             // A function that writes, such as facts_as_of(), can depend only on steps before it.
             const given = [args.getRaw('first'), ...(last ? [args.getRaw('last')] : [])];
-            const $first = lambda(list(given), pageSize as never, true);
+            const $first = lambda(list(given), pageSize, true);
             const $rows = plan($parent, args, info);
             $rows.setFirst($first);
             return $rows;
           },
-        } as never,
+        },
       };
     }
   }

@@ -6,7 +6,8 @@ import type { Denials } from '../../audit/denials.ts';
 import type { Identity } from '../../auth/identity.ts';
 import type { CallKind, RateLimits } from '../../auth/rate-limits.ts';
 import { addressOf } from '../../auth/request.ts';
-import { errorExtensions, KnownError, SQLSTATE, toPublicError } from '../../errors.ts';
+import { errorExtensions, KnownError, SQLSTATE, toPublicError } from '../../base/errors.ts';
+import type { Edit } from './answers.ts';
 import { addUp, askedIn } from './selections.ts';
 
 export interface RateLimitsPluginOptions {
@@ -15,7 +16,10 @@ export interface RateLimitsPluginOptions {
   logger: Logger;
 }
 
-export function rateLimitsPlugin({ rateLimits, denials, logger }: RateLimitsPluginOptions): GraphileConfig.Plugin {
+export function createRateLimits({ rateLimits, denials, logger }: RateLimitsPluginOptions): {
+  plugin: GraphileConfig.Plugin;
+  countInvalid: Edit;
+} {
   const counted = new WeakSet<Request>();
 
   /** The error of a request beyond its limit, or null. */
@@ -50,30 +54,25 @@ export function rateLimitsPlugin({ rateLimits, denials, logger }: RateLimitsPlug
   };
 
   return {
-    name: 'RateLimitsPlugin',
-    version: '1.0.0',
-    grafast: {
-      middleware: {
-        async execute(next, { args }) {
-          const { req: request, res: response } = args.requestContext?.expressv4 ?? {};
-          if (!request || !response) return next();
-          const { kind, calls } = callsOf(args);
-          const error = await count(request, response.locals.identity, kind, calls);
-          return error ? { errors: [error] } : next();
+    plugin: {
+      name: 'RateLimitsPlugin',
+      version: '1.0.0',
+      grafast: {
+        middleware: {
+          async execute(next, { args }) {
+            const { req: request, res: response } = args.requestContext?.expressv4 ?? {};
+            if (!request || !response) return next();
+            const { kind, calls } = callsOf(args);
+            const error = await count(request, response.locals.identity, kind, calls);
+            return error ? { errors: [error] } : next();
+          },
         },
       },
     },
-    grafserv: {
-      middleware: {
-        async processRequest(next, { requestDigest }) {
-          const { req: request, res: response } = requestDigest.requestContext.expressv4 ?? {};
-          const result = await next();
-          if (!request || !response?.locals.identity || counted.has(request) || result?.type !== 'json') return result;
-          // A document that is not valid, or exceeds the limits of one request, counts too.
-          const error = await count(request, response.locals.identity, 'reads', 1);
-          return error ? { ...result, json: { errors: [error.toJSON()] } as never } : result;
-        },
-      },
+    /** A document that is not valid, or exceeds the limits of one request, counts too. */
+    async countInvalid(answer, { request, identity }) {
+      const error = counted.has(request) ? null : await count(request, identity, 'reads', 1);
+      return error ? { ...answer, json: { errors: [error.toJSON()] } } : answer;
     },
   };
 }

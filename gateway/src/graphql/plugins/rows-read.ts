@@ -16,6 +16,7 @@ import {
   visit,
   visitWithTypeInfo,
 } from 'postgraphile/graphql';
+import { isObject } from '../../operations/read-input.ts';
 import { argumentsOf, toObject } from './arguments.ts';
 import { type Asked, fieldsIn } from './selections.ts';
 
@@ -160,8 +161,8 @@ export function rowsRead(request: Request, data: unknown, { tables, queries, att
   const note = (row: Value, isAudited: boolean) => {
     if (isAudited) return;
     ids.add(String(row[extension.id]));
-    if (extension.projectId in row) projects.add(row[extension.projectId] as string | null);
-    if (extension.scope in row) scopes.add(row[extension.scope] as string | null);
+    if (extension.projectId in row) projects.add(textOrNull(row[extension.projectId]));
+    if (extension.scope in row) scopes.add(textOrNull(row[extension.scope]));
   };
 
   /** Notes the rows whose cursors a page or an edge has, unless the rows are in the answer themselves. */
@@ -175,12 +176,14 @@ export function rowsRead(request: Request, data: unknown, { tables, queries, att
     if (isEdge(type)) {
       if (answered('node').length === 0) each(value[extension.node], noteCursorOf);
     } else if (answered('nodes').length === 0 && answered('edges').length === 0) {
-      const rows = (value[extension.nodes] ?? []) as Value[];
+      const rows: Value[] = [];
+      each(value[extension.nodes], (row) => rows.push(row));
       const shown = new Set<Value | undefined>();
       for (const [key, nodes] of answered('pageInfo')) {
-        const info = value[key] as Value;
+        const info = toObject(value[key]);
         const selections = nodes.flatMap((node) => node.selectionSet ?? []);
-        const pageInfo = getNamedType(type.getFields().pageInfo!.type) as GraphQLObjectType;
+        const pageInfo = getNamedType(type.getFields().pageInfo!.type);
+        if (!isObjectType(pageInfo)) continue;
         for (const [key, [node]] of fieldsIn(schema, fragments, pageInfo, selections)) {
           if (typeof info[key] !== 'string') continue;
           if (node?.name.value === 'startCursor') shown.add(rows[0]);
@@ -257,8 +260,7 @@ export function rowsRead(request: Request, data: unknown, { tables, queries, att
   };
 
   const root = operation.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType();
-  if (root && typeof data === 'object' && data !== null)
-    walk(root, data as Value, [operation.selectionSet], '', undefined);
+  if (root && isObject(data)) walk(root, data, [operation.selectionSet], '', undefined);
   return {
     counts,
     totals,
@@ -275,9 +277,11 @@ function only(returned: ReadonlySet<string | null>, asked: ReadonlySet<string>):
   return all.size === 1 ? [...all][0]! : null;
 }
 
+const textOrNull = (value: unknown) => (typeof value === 'string' ? value : null);
+
 function each(value: unknown, visit: (entry: Value) => void) {
   if (Array.isArray(value)) for (const entry of value) each(entry, visit);
-  else if (typeof value === 'object' && value !== null) visit(value as Value);
+  else if (isObject(value)) visit(value);
 }
 
 /** The type that `node(id: …)` requests: an id is the Base64 of a list that begins with the type. */
@@ -286,7 +290,7 @@ function typeOfNodeId(field: FieldNode, variables: Readonly<Record<string, unkno
   const id =
     given?.kind === Kind.STRING ? given.value : given?.kind === Kind.VARIABLE ? variables[given.name.value] : null;
   try {
-    const [type] = JSON.parse(Buffer.from(String(id), 'base64').toString('utf8')) as unknown[];
+    const [type]: unknown[] = JSON.parse(Buffer.from(String(id), 'base64').toString('utf8'));
     return typeof type === 'string' ? type : null;
   } catch {
     return null;

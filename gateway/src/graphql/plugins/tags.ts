@@ -150,14 +150,14 @@ export const tagsPlugin = jsonPgSmartTags({
       // The relation is offered as the sources of a summary.
       'public.memory_summary_sources': { tags: { behavior: '-*' } },
       ...Object.fromEntries(
-        [
-          ['agent_memory_events', ['timestamp', 'event_type', 'agent_id', 'scope', 'project_id']],
-          ['reasoning_traces', ['created_at', 'agent_id', 'scope', 'project_id']],
-          ['world_model_updates', ['state_version_after', 'applied_at', 'scope', 'project_id', 'audience_id']],
-          ['world_model_snapshots', ['state_version', 'created_at', 'scope', 'project_id', 'audience_id']],
-        ].map(([table, columns]) => [
+        Object.entries({
+          agent_memory_events: ['timestamp', 'event_type', 'agent_id', 'scope', 'project_id'],
+          reasoning_traces: ['created_at', 'agent_id', 'scope', 'project_id'],
+          world_model_updates: ['state_version_after', 'applied_at', 'scope', 'project_id', 'audience_id'],
+          world_model_snapshots: ['state_version', 'created_at', 'scope', 'project_id', 'audience_id'],
+        }).map(([table, columns]) => [
           `public.${table}`,
-          { attribute: Object.fromEntries((columns as string[]).map((name) => [name, { tags: searchable }])) },
+          { attribute: Object.fromEntries(columns.map((name) => [name, { tags: searchable }])) },
         ]),
       ),
       // It holds values of fields for searches.
@@ -308,4 +308,4 @@ export const tagsPlugin = jsonPgSmartTags({
       ),
     },
   },
-} as never);
+});

@@ -32,15 +32,15 @@ export const typeCodecsPlugin: GraphileConfig.Plugin = {
       pgCodecs_findPgCodec(_info, event) {
         if (event.pgCodec) return;
         const { typname } = event.pgType;
-        if (typname === 'bool') event.pgCodec = bool as never;
-        else if (Object.hasOwn(codecs, typname)) event.pgCodec = codecs[typname] as never;
+        const known = typname === 'bool' ? bool : Object.hasOwn(codecs, typname) && codecs[typname];
+        if (known) event.pgCodec = known;
       },
     },
   }),
   schema: {
     hooks: {
       init(_, build) {
-        for (const mode of ['input', 'output'] as const) build.setGraphQLTypeForPgCodec(bool as never, mode, 'Boolean');
+        for (const mode of ['input', 'output'] as const) build.setGraphQLTypeForPgCodec(bool, mode, 'Boolean');
         for (const name of Object.keys(codecs)) {
           const known = build.pgCodecs[name];
           if (known)

@@ -19,12 +19,13 @@ import {
   valueFromASTUntyped,
   visit,
 } from 'postgraphile/graphql';
-import { shownPath, withoutValues } from '../../echo.ts';
-import { KnownError } from '../../errors.ts';
-import { INEXACT_NUMBER, INEXACT_REASON, isExactNumber } from '../../exact-json.ts';
+import { KnownError } from '../../base/errors.ts';
+import { shownPath, withoutValues } from '../../input/echo.ts';
+import { INEXACT_NUMBER, INEXACT_REASON, isExactNumber } from '../../input/exact-json.ts';
 import { camelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
 import { checkStorable } from '../../operations/storable.ts';
+import type { Edit, ShownError } from './answers.ts';
 
 const MAX_MESSAGE_LENGTH = 500;
 // What a column of type real holds.
@@ -91,7 +92,7 @@ function variablesOfOperations(operation: OperationDefinitionNode | null | undef
 
 /** Throws for the first variable whose value does not fit its type. */
 function checkVariables({ schema, document, operationName, variableValues }: ExecutionArgs): void {
-  const given = (variableValues ?? {}) as Record<string, unknown>;
+  const given: Readonly<Record<string, unknown>> = variableValues ?? {};
   const operation = getOperationAST(document, operationName);
   const isCheckedLater = variablesOfOperations(operation);
   for (const { variable, type, defaultValue } of operation?.variableDefinitions ?? []) {
@@ -121,14 +122,8 @@ function checkPaging({ document, variableValues }: ExecutionArgs): void {
   });
 }
 
-interface Shown {
-  message: string;
-  locations?: readonly { line: number; column: number }[];
-  extensions?: Record<string, unknown>;
-}
-
 /** An error without the status that grafserv keeps in it, and one of GraphQL itself with a code and the name before a value that is wrong. */
-function finished(error: Shown, query: string): Shown {
+function finished(error: ShownError, query: string): ShownError {
   const { statusCode: _, ...extensions } = error.extensions ?? {};
   if (extensions.code) return { ...error, message: error.message, extensions };
   const [place] = error.locations ?? [];
@@ -195,6 +190,15 @@ const scalars: Record<string, { accepts: (text: string) => boolean; reason: stri
 /** The documents of the requests under way. */
 const queries = new WeakMap<object, string>();
 
+/** A document that does not fit the schema is refused before anything runs, and its errors are not masked. */
+export const finishErrors: Edit = (answer, { request }) => {
+  const { errors } = answer.json;
+  const isFinished = ({ extensions }: ShownError) => extensions?.code && !('statusCode' in extensions);
+  if (!errors || errors.every(isFinished)) return answer;
+  const query = queries.get(request) ?? '';
+  return { ...answer, json: { ...answer.json, errors: errors.map((error) => finished(error, query)) } };
+};
+
 export const valuesPlugin: GraphileConfig.Plugin = {
   name: 'ValuesPlugin',
   version: '1.0.0',
@@ -225,17 +229,6 @@ export const valuesPlugin: GraphileConfig.Plugin = {
         const key = request?.requestContext.expressv4?.req;
         if (key && typeof body.query === 'string') queries.set(key, body.query);
         return next();
-      },
-      // A document that does not fit the schema is refused before anything runs, and its errors are not masked.
-      async processRequest(next, { requestDigest }) {
-        const result = await next();
-        if (result?.type !== 'json') return result;
-        const payload = result.json as { errors?: readonly Shown[] };
-        const isFinished = ({ extensions }: Shown) => extensions?.code && !('statusCode' in extensions);
-        if (!payload.errors || payload.errors.every(isFinished)) return result;
-        const query = queries.get(requestDigest.requestContext.expressv4?.req ?? {}) ?? '';
-        const errors = payload.errors.map((error) => finished(error, query));
-        return { ...result, json: { ...payload, errors } as never };
       },
     },
   },

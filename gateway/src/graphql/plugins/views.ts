@@ -44,5 +44,5 @@ export const viewsPlugin = extendSchema((build) => {
         },
       },
     },
-  } as never;
+  };
 });

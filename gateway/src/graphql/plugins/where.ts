@@ -20,7 +20,7 @@ const includeArchived = {
   description: 'Memories that the rules of their kind have archived, too.',
   applyPlan(_$parent: Step, $connection: Connection, given: { getRaw(): Step }) {
     const $memories = $connection.getSubplan();
-    const isIncluded = $memories.placeholder(given.getRaw() as never, TYPES.boolean);
+    const isIncluded = $memories.placeholder(given.getRaw(), TYPES.boolean);
     const { alias } = $memories;
     $memories.where(sql`(${isIncluded} or ${alias}.archived_at is null or ${alias}.archived_at > now())`);
   },
@@ -39,7 +39,7 @@ export const wherePlugin: GraphileConfig.Plugin = {
         if (codec !== memory.codec && !kindViews.has(codec.extensions?.pg?.name ?? '')) return args;
         const withArchived = build.extend(
           args,
-          { includeArchived: includeArchived as never },
+          { includeArchived: includeArchived },
           'Adding the argument includeArchived of memories',
         );
         if (codec !== memory.codec) return withArchived;
@@ -47,18 +47,18 @@ export const wherePlugin: GraphileConfig.Plugin = {
           withArchived,
           {
             where: {
-              type: build.getTypeByName('JSON') as never,
+              type: build.getInputTypeByName('JSON'),
               description: whereInput.description,
               applyPlan(_$parent: Step, $connection: Connection, given: { getRaw(): Step }) {
                 const $where = given.getRaw();
                 const $memories = $connection.getSubplan();
-                const where = $memories.placeholder($where as never, TYPES.jsonb);
+                const where = $memories.placeholder($where, TYPES.jsonb);
                 $memories.where(
                   sql`(${where} is null or ${$memories.alias}.packet_id = any ((select (search.find_where(${where})).packet_ids)::uuid[]))`,
                 );
                 wheres.set($connection, $where);
               },
-            } as never,
+            },
           },
           'Adding the argument where of memories',
         );
@@ -88,7 +88,7 @@ export const wherePlugin: GraphileConfig.Plugin = {
                   },
                 },
               },
-            } as never,
+            },
           },
           'Adding the notice of connections of memories',
         );

@@ -4,10 +4,10 @@ import { spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, renameSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { loadConfig } from '../config.ts';
-import { makeHome } from '../home/folder.ts';
-import { inferProject } from '../mcp/working-copy.ts';
-import type { AddOptions } from './archive-add.ts';
+import { loadConfig } from '../../config/config.ts';
+import { makeHome } from '../../home/folder.ts';
+import { inferProject } from '../../mcp/working-copy.ts';
+import type { AddOptions } from './add.ts';
 
 const MAX_STDIN_BYTES = 1024 * 1024;
 const STDIN_WITHIN_MS = 2_000;

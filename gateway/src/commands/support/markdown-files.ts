@@ -2,9 +2,9 @@
 import { type Dirent, existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
-import { readFileWithin, reasonOfRefusal, UnreadableFile } from '../input/files.ts';
-import { decodeUtf8 } from '../input/text.ts';
-import { rootOfWorkingCopy } from '../mcp/working-copy.ts';
+import { readFileWithin, reasonOfRefusal, UnreadableFile } from '../../input/files.ts';
+import { decodeUtf8 } from '../../input/text.ts';
+import { rootOfWorkingCopy } from '../../mcp/working-copy.ts';
 
 /** As the database limits it. */
 const MAX_BYTES = 4 * 1024 * 1024;

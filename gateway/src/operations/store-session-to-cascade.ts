@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { KnownError } from '../errors.ts';
+import { KnownError } from '../base/errors.ts';
 import { finding, object, projectId, scope, tags } from './fields.ts';
 import { graphqlTypes, memoryRelation, uuidText } from './graphql-types.ts';
 import { defineLongOperation } from './operation.ts';
 import { isObject } from './read-input.ts';
 import { makeStorable } from './storable.ts';
 
-export const storeSession = defineLongOperation({
+export const storeSessionToCascade = defineLongOperation({
   name: 'store_session_to_cascade',
   title: 'Archive a session',
   toolSet: 'archive',

@@ -1,6 +1,6 @@
 // `l9-memory archive cost`: what storage would cost, from the prices that the tenant set.
-import { sizeOfFile } from '../input/files.ts';
-import { type ClientOptions, connect, Refused, reasonOf } from './client.ts';
+import { sizeOfFile } from '../../input/files.ts';
+import { type ClientOptions, connect, Refused, reasonOf } from '../support/client.ts';
 
 const COST = `query ($bytes: Float, $pointer: String, $redundancy: Int, $connector: String) {
   estimateStorageCost(bytes: $bytes, pointer: $pointer, redundancy: $redundancy, connector: $connector) {

@@ -1,6 +1,6 @@
 // `l9-memory archive list`, `get`, `verify` and `rotate`: the index of archived sessions, and their bytes and keys.
-import { type Client, type ClientOptions, connect, Refused, reasonOf } from './client.ts';
-import { startProgress } from './progress.ts';
+import { type Client, type ClientOptions, connect, Refused, reasonOf } from '../support/client.ts';
+import { startProgress } from '../support/progress.ts';
 
 const LIST = `query ($query: String, $tags: [String!], $since: Datetime, $until: Datetime, $limit: Int) {
   queryCascadeMemories(query: $query, tags: $tags, since: $since, until: $until, limit: $limit) {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { INEXACT_NUMBER, isExactNumber, markInexactNumbers } from '../src/exact-json.ts';
-import { createTimeReader } from '../src/input/times.ts';
-import { cheapEmbedder } from './access/attacker.ts';
-import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { INEXACT_NUMBER, isExactNumber, markInexactNumbers } from '../../src/input/exact-json.ts';
+import { createTimeReader } from '../../src/input/times.ts';
+import { cheapEmbedder } from '../access/attacker.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const inexact = [
   '9007199254740993',
@@ -151,8 +151,8 @@ describe('a number with more digits than are kept', () => {
   });
 
   it('is reported by the import with its line', async () => {
-    const { toCandidate } = await import('../src/commands/import.ts');
-    const { parseObject } = await import('../src/commands/imports/objects.ts');
+    const { toCandidate } = await import('../../src/commands/import.ts');
+    const { parseObject } = await import('../../src/commands/imports/objects.ts');
     const read = parseObject('{"content":"second","envelope":{"n":9007199254740993}}') as {
       object: Record<string, unknown>;
     };

@@ -25,7 +25,7 @@ const archive = z
     relations: { memory: memoryRelation },
   });
 
-export const querySessions = defineOperation({
+export const queryCascadeMemories = defineOperation({
   name: 'query_cascade_memories',
   title: 'Find archived sessions',
   toolSet: 'archive',

@@ -1,10 +1,10 @@
 // A GraphQL client for commands on this machine: it finds the server, signs tokens and retries.
-import { signToken } from '../auth/jwt.ts';
-import { type Config, ConfigError, loadConfig } from '../config.ts';
-import { errorKinds } from '../errors.ts';
-import { loadCredentials } from '../home/credentials.ts';
-import { findServer } from '../home/find-server.ts';
-import { reasonOfRefusal, UnreadableFile } from '../input/files.ts';
+import { signToken } from '../../auth/jwt.ts';
+import { errorKinds } from '../../base/errors.ts';
+import { type Config, ConfigError, loadConfig } from '../../config/config.ts';
+import { loadCredentials } from '../../home/credentials.ts';
+import { findServer } from '../../home/find-server.ts';
+import { reasonOfRefusal, UnreadableFile } from '../../input/files.ts';
 
 const TIMEOUT_MS = 60_000;
 const TOKEN_LASTS_MS = 10 * 60_000;

@@ -1,4 +1,4 @@
-import { readItems } from '../../src/commands/json-items.ts';
+import { readItems } from '../../../src/commands/support/json-items.ts';
 
 describe('readItems', () => {
   const read = async (text: string, size: number) => {

@@ -2,9 +2,9 @@
 
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
-import { readFileWithin, reasonOfRefusal } from './input/files.ts';
+import { readFileWithin, reasonOfRefusal } from '../input/files.ts';
+import { isBranch, isProject } from '../input/names.ts';
 import { problemOfMasterKeys } from './master-keys.ts';
-import { isBranch, isProject } from './names.ts';
 import { trustedProxies, words } from './trusted-proxies.ts';
 
 const url = (...protocols: string[]) =>
@@ -36,22 +36,32 @@ export const masterKeys = z.string().superRefine((text, context) => {
 /** The form of a `kid`. It is not a mere number, because an object sorts such keys, and the first key signs. */
 export const kidPattern = /^(?!\d+$)[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
-const secretByKid = z.string().transform((value, context) => {
-  const secrets: Record<string, string> = {};
-  for (const entry of value.split(',').map((part) => part.trim())) {
-    const [, kid, secret] = /^([^:]+):(.{32,})$/.exec(entry) ?? [];
-    if (!kid || !secret || !kidPattern.test(kid) || Object.hasOwn(secrets, kid)) {
-      context.addIssue({
-        code: 'custom',
-        message:
-          'must be kid:key,kid:key… with kids that differ and are not mere digits, and keys of at least 32 characters',
-      });
-      return z.NEVER;
+const MIN_SECRET = 32;
+
+/** JWT_SECRET: one secret, or `kid:secret,kid:secret…`, of which one may be without a kid: it verifies tokens that name none. */
+const jwtSecrets = z
+  .string()
+  .min(MIN_SECRET, `must have at least ${MIN_SECRET} characters`)
+  .transform((value, context) => {
+    const byKid: Record<string, string> = {};
+    const isList = /^\s*[A-Za-z0-9._-]{1,63}:/.test(value);
+    let secret = isList ? null : value;
+    for (const entry of isList ? value.split(',').map((part) => part.trim()) : []) {
+      const [, kid, ofKid] = /^([^:]+):(.+)$/.exec(entry) ?? [];
+      const isNew = kid === undefined ? secret === null : kidPattern.test(kid) && !Object.hasOwn(byKid, kid);
+      if (!isNew || (ofKid ?? entry).length < MIN_SECRET) {
+        context.addIssue({
+          code: 'custom',
+          message:
+            'must be kid:key,kid:key… with kids that differ and are not mere digits, and keys of at least 32 characters',
+        });
+        return z.NEVER;
+      }
+      if (kid === undefined) secret = entry;
+      else byKid[kid] = ofKid!;
     }
-    secrets[kid] = secret;
-  }
-  return secrets;
-});
+    return { secret, byKid };
+  });
 
 export interface ArchiveStore {
   kind: 'postgres' | 'file' | 'http' | 's3';
@@ -93,8 +103,6 @@ export const environment = z.object({
   DATABASE_OWNER_URL: databaseUrl.optional(),
   ROOT_DATABASE_URL: databaseUrl.optional(),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(1).max(100).default(4),
-  DATABASE_POOL_MIN: z.coerce.number().int().min(0).max(100).optional(),
-  DATABASE_IDLE_TIMEOUT_MS: z.coerce.number().int().min(100).max(86_400_000).default(30_000),
   DATABASE_QUEUE_LENGTH: z.coerce.number().int().min(1).max(100_000).default(1_000),
   DATABASE_QUEUE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(10_000),
   L9_OWNER_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
@@ -109,8 +117,7 @@ export const environment = z.object({
   METRICS_PORT: z.coerce.number().int().min(0).max(65535).optional(),
   RATE_LIMIT_STORE: z.enum(['process', 'database']).default('process'),
   WRONG_KEYS_PER_MINUTE: z.coerce.number().int().min(1).max(1_000_000).default(100),
-  JWT_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
-  JWT_SECRETS: secretByKid.optional(),
+  JWT_SECRET: jwtSecrets.optional(),
   JWKS_URL: url('https:', 'http:').optional(),
   JWT_ISSUER: z.string().default('l9-memory'),
   JWT_AUDIENCE: z.string().default('l9-memory'),
@@ -122,14 +129,11 @@ export const environment = z.object({
   L9_ORG: org.optional(),
   CORTEX_ORG: org.optional(),
   ARCHIVE_KEY: masterKeys.optional(),
-  ARCHIVE_KEYS: masterKeys.optional(),
   LUMERA_MEMORY_KEY: masterKeys.optional(),
   ARCHIVE_STORE: archiveStores.prefault('postgres'),
   ARCHIVE_HTTP_TOKEN: headerKey.optional(),
   ARCHIVE_S3_ENDPOINT: url('https:', 'http:').optional(),
   ARCHIVE_S3_REGION: z.string().default('us-east-1'),
-  ARCHIVE_S3_PATH_STYLE: z.enum(['true', 'false'], 'must be true or false').optional(),
-  ARCHIVE_RETRIES: z.coerce.number().int().min(0).max(5).default(1),
   ARCHIVE_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(30_000),
   OPENAI_API_KEY: headerKey.optional(),
   OPENAI_BASE_URL: url('https:', 'http:').optional(),
@@ -159,17 +163,15 @@ export const SECRETS = [
   'L9_OWNER_PASSWORD',
   'L9_GATEWAY_PASSWORD',
   'JWT_SECRET',
-  'JWT_SECRETS',
   'MCP_API_KEY',
   'METRICS_KEY',
   'ARCHIVE_KEY',
-  'ARCHIVE_KEYS',
   'LUMERA_MEMORY_KEY',
   'ARCHIVE_HTTP_TOKEN',
   'OPENAI_API_KEY',
   'CHAT_API_KEY',
 ] as const;
-const isSecret = (name: string) => (SECRETS as readonly string[]).includes(name) || /^MCP_API_KEY_./.test(name);
+export const isSecret = (name: string) => (SECRETS as readonly string[]).includes(name) || /^MCP_API_KEY_./.test(name);
 
 const MAX_SECRET_BYTES = 1024 * 1024;
 

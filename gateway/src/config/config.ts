@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { type ArchiveStore, apiKeys, ConfigError, environment, withSecretsOfFiles } from './environment.ts';
+import { misspeltIn } from './misspelt.ts';
 import { words } from './trusted-proxies.ts';
 
 export { ConfigError };
@@ -10,9 +11,6 @@ export { ConfigError };
 /** The bundled embedding model, which is used if no other provider is configured. */
 export const LOCAL_MODEL = 'all-MiniLM-L6-v2-int8';
 export const LOCAL_DIMENSIONS = 384;
-
-/** How many connections stay open, unless the pool is smaller. */
-const OPEN_CONNECTIONS = 2;
 
 export interface EmbeddingConfig {
   provider: 'openai' | 'local';
@@ -41,8 +39,6 @@ export interface Config {
   /** URL of a superuser, for `l9-memory db setup`. */
   rootDatabaseUrl: string | null;
   poolSize: number;
-  /** How many of them stay open, and after how long without use the others are closed. */
-  idleConnections: { min: number; timeoutMs: number };
   /** How many requests may wait for a connection, and how long each. */
   queue: { length: number; timeoutMs: number };
   /** Passwords that `l9-memory db setup` sets for the roles. Null: it keeps existing ones and generates missing ones. */
@@ -103,6 +99,8 @@ export interface Config {
   isProduction: boolean;
   /** What the lines of the log call it. */
   environment: string;
+  /** A sentence for each variable whose name looks like a misspelt one. */
+  misspelt: string[];
 }
 
 export interface S3Config {
@@ -112,8 +110,6 @@ export interface S3Config {
   /** Null: Amazon's. */
   endpoint: string | null;
   region: string;
-  /** The bucket is part of the path instead of the host name. */
-  isPathStyle: boolean;
 }
 
 export interface ArchiveConfig {
@@ -122,8 +118,6 @@ export interface ArchiveConfig {
   httpToken: string | null;
   s3: Omit<S3Config, 'bucket' | 'prefix'>;
   timeoutMs: number;
-  /** How many more times a store is tried. */
-  retries: number;
 }
 
 /** Refuses a key of two callers, because it would not identify one. The keys stand under the names that the user gave them. */
@@ -167,18 +161,15 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     ...(parsed.error?.issues ?? []).map(({ path, message }) => `${nameOf(String(path[0]))}: ${message}`),
     ...mcp.flatMap(({ name, keys }) => (keys.error ? [`${nameOf(name)}: ${keys.error.issues[0]!.message}`] : [])),
   ];
-  if (!parsed.success || problems.length > 0) throw new ConfigError(problems.join('\n'));
+  const misspelt = misspeltIn(env);
+  if (!parsed.success || problems.length > 0) throw new ConfigError([...problems, ...misspelt].join('\n'));
   const settings = parsed.data;
   const refuseBoth = (...names: (keyof typeof settings)[]) => {
     if (names.every((name) => settings[name] !== undefined))
       throw new ConfigError(`${names.map(nameOf).join(', ')}: set one of them, not both`);
   };
   refuseBoth('JWT_SECRET', 'JWKS_URL');
-  refuseBoth('JWT_SECRETS', 'JWKS_URL');
 
-  const poolMin = settings.DATABASE_POOL_MIN ?? Math.min(OPEN_CONNECTIONS, settings.DATABASE_POOL_SIZE);
-  if (poolMin > settings.DATABASE_POOL_SIZE)
-    throw new ConfigError('DATABASE_POOL_MIN: must be at most DATABASE_POOL_SIZE');
   if (settings.RATE_LIMIT_STORE === 'database' && !settings.DATABASE_URL)
     throw new ConfigError('RATE_LIMIT_STORE: database needs DATABASE_URL; only one gateway uses the embedded engine');
 
@@ -192,7 +183,6 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
     rootDatabaseUrl: settings.ROOT_DATABASE_URL ?? null,
     poolSize: settings.DATABASE_POOL_SIZE,
-    idleConnections: { min: poolMin, timeoutMs: settings.DATABASE_IDLE_TIMEOUT_MS },
     queue: { length: settings.DATABASE_QUEUE_LENGTH, timeoutMs: settings.DATABASE_QUEUE_TIMEOUT_MS },
     ownerPassword: settings.L9_OWNER_PASSWORD ?? null,
     gatewayPassword: settings.L9_GATEWAY_PASSWORD ?? null,
@@ -205,25 +195,22 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     metrics: { key: settings.METRICS_KEY ?? null, port: settings.METRICS_PORT ?? null },
     rateLimits: { store: settings.RATE_LIMIT_STORE, wrongKeysPerMinute: settings.WRONG_KEYS_PER_MINUTE },
     jwt: {
-      secret: settings.JWT_SECRET ?? null,
-      secrets: settings.JWT_SECRETS ?? {},
+      secret: settings.JWT_SECRET?.secret ?? null,
+      secrets: settings.JWT_SECRET?.byKid ?? {},
       jwksUrl: settings.JWKS_URL ?? null,
       issuer: settings.JWT_ISSUER,
       audience: settings.JWT_AUDIENCE,
     },
     mcpApiKeys,
-    archiveKey: settings.ARCHIVE_KEYS ?? settings.ARCHIVE_KEY ?? settings.LUMERA_MEMORY_KEY ?? null,
+    archiveKey: settings.ARCHIVE_KEY ?? settings.LUMERA_MEMORY_KEY ?? null,
     archive: {
       stores: settings.ARCHIVE_STORE,
       httpToken: settings.ARCHIVE_HTTP_TOKEN ?? null,
       s3: {
         endpoint: settings.ARCHIVE_S3_ENDPOINT ?? null,
         region: settings.ARCHIVE_S3_REGION,
-        // Most servers other than Amazon's have no host name for each bucket.
-        isPathStyle: (settings.ARCHIVE_S3_PATH_STYLE ?? String(settings.ARCHIVE_S3_ENDPOINT !== undefined)) === 'true',
       },
       timeoutMs: settings.ARCHIVE_TIMEOUT_MS,
-      retries: settings.ARCHIVE_RETRIES,
     },
     mcpApiKey: settings.MCP_API_KEY ?? null,
     place: {
@@ -249,5 +236,6 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
     slowQueryMs: settings.SLOW_QUERY_MS === -1 ? null : settings.SLOW_QUERY_MS,
     isProduction: settings.NODE_ENV === 'production',
     environment: settings.NODE_ENV ?? 'development',
+    misspelt,
   };
 }

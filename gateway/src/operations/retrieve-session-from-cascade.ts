@@ -6,7 +6,7 @@ import { byline, writer } from './standing.ts';
 
 const signedBy = (by: string) => (by ? `Archived${by}. ` : '');
 
-export const retrieveSession = defineLongOperation({
+export const retrieveSessionFromCascade = defineLongOperation({
   name: 'retrieve_session_from_cascade',
   title: 'Open an archived session',
   toolSet: 'archive',

@@ -1,6 +1,6 @@
 // Reads the master keys of archives from their text, which the environment or credentials.json has.
 import { createHash } from 'node:crypto';
-import { KnownError } from './errors.ts';
+import { KnownError } from '../base/errors.ts';
 
 /** What to say to somebody who has no master key of archives. */
 export const NEW_MASTER_KEY = '`echo "k1:$(openssl rand -base64 32)"` makes one';
@@ -40,6 +40,6 @@ export function problemOfMasterKeys(text: string): string | null {
 /** Reads `id:base64,…`, of which the first key encrypts and all decrypt. A key without an id gets one from its hash. */
 export function parseMasterKeys(text: string): MasterKey[] {
   const keys = readKeys(text);
-  if (typeof keys === 'string') throw new KnownError('L9KEY', `ARCHIVE_KEYS: ${keys}`);
+  if (typeof keys === 'string') throw new KnownError('L9KEY', `ARCHIVE_KEY: ${keys}`);
   return keys;
 }

@@ -1,7 +1,7 @@
 // What the front matter of a Markdown file says of it, as Obsidian, Jekyll, Hugo and others write it: title, tags, aliases, date.
 import { CORE_SCHEMA, load } from 'js-yaml';
 import { parse, TomlDate } from 'smol-toml';
-import { readTime } from '../input/times.ts';
+import { readTime } from '../../input/times.ts';
 
 /** Where it begins and ends is as in documents.find_marks(), which keeps headings out of it. */
 const KINDS = [

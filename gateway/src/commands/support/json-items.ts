@@ -1,5 +1,5 @@
 // Reads objects from a stream of JSON lines or of one JSON array, and keeps only one of them in memory.
-import { withPlainLineEnds } from '../input/text.ts';
+import { withPlainLineEnds } from '../../input/text.ts';
 
 const MAX_ITEM_CHARACTERS = 16 * 1024 * 1024;
 

@@ -1,8 +1,8 @@
-import { eventually } from '../../../db/tests/support/eventually.ts';
-import { openTerminal } from '../../src/commands/terminal.ts';
-import { loadConfig } from '../../src/config.ts';
-import { createLogger } from '../../src/logger.ts';
-import { createProcessHome, main } from '../home/processes.ts';
+import { eventually } from '../../../../db/tests/support/eventually.ts';
+import { createLogger } from '../../../src/base/logger.ts';
+import { openTerminal } from '../../../src/commands/support/terminal.ts';
+import { loadConfig } from '../../../src/config/config.ts';
+import { createProcessHome, main } from '../../home/processes.ts';
 
 const CLEAR = '\r\u001b[K';
 

@@ -1,15 +1,15 @@
 // `l9-memory archive add`: reads sessions on this machine and stores them through the GraphQL API.
 import { resolve } from 'node:path';
-import { findSession } from '../archive/find-session.ts';
-import { readSessionFile } from '../archive/read-session.ts';
-import { type Session, SOURCES, type Source } from '../archive/session.ts';
-import { loadConfig } from '../config.ts';
-import { type Finding, KnownError } from '../errors.ts';
-import { attach } from '../home/attach.ts';
-import { loadCredentials } from '../home/credentials.ts';
-import { findOrStartServer, ServerUnavailable } from '../home/find-server.ts';
-import { inferProject } from '../mcp/working-copy.ts';
-import { type Client, type ClientOptions, connect, Refused, reasonOf, Unusable } from './client.ts';
+import { findSession } from '../../archive/find-session.ts';
+import { readSessionFile } from '../../archive/read-session.ts';
+import { type Session, SOURCES, type Source } from '../../archive/session.ts';
+import { type Finding, KnownError } from '../../base/errors.ts';
+import { loadConfig } from '../../config/config.ts';
+import { attach } from '../../home/attach.ts';
+import { loadCredentials } from '../../home/credentials.ts';
+import { findOrStartServer, ServerUnavailable } from '../../home/find-server.ts';
+import { inferProject } from '../../mcp/working-copy.ts';
+import { type Client, type ClientOptions, connect, Refused, reasonOf, Unusable } from '../support/client.ts';
 
 const STORE = `mutation ($input: StoreSessionToCascadeInput!) {
   storeSessionToCascade(input: $input) { status pointer redacted findings { pattern path line column } predecessor notices }
