@@ -3,6 +3,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError, loadConfig } from '../../src/config.ts';
+import { embeddingConfig } from '../../src/embeddings/index.ts';
 import { environment, SECRETS } from '../../src/environment.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
@@ -153,7 +154,7 @@ describe('the configuration', () => {
 
   it('treats an empty value as unset', () => {
     expect(loadConfig({ PORT: '', DATABASE_URL: '', OPENAI_API_KEY: '' }).port).toBe(9001);
-    expect(loadConfig({ OPENAI_API_KEY: '' }).embedding.provider).toBe('local');
+    expect(embeddingConfig(loadConfig({ OPENAI_API_KEY: '' }).embedding).provider).toBe('local');
   });
 
   it('accepts several keys, in their order', () => {

@@ -1,6 +1,7 @@
 // `l9-memory migrate-legacy`: moves the old memory.* tables into packet_store. It is a dry run without --apply.
 import { DEFAULT_TENANT } from '../../auth/identity.ts';
 import { type Config, ConfigError, loadConfig } from '../../config.ts';
+import { embeddingConfig } from '../../embeddings/index.ts';
 import { SQLSTATE, sqlstateOf } from '../../errors.ts';
 import { HomeLocked } from '../../home/lock.ts';
 import { startProgress } from '../progress.ts';
@@ -154,7 +155,7 @@ async function run(
     target,
     tenantId,
     rules,
-    presentModel: config.embedding.model,
+    presentModel: embeddingConfig(config.embedding).model,
     memoryTables: memories.map(({ name }) => name),
     apply,
     comparesAgain: options.drop === true && !apply,

@@ -20,6 +20,8 @@ export interface LocalEmbedder extends Embedder {
 /** The bundled model, which runs in a process beside the gateway. */
 export const localProvider: EmbeddingProvider = {
   name: 'local',
+  variables: [],
+  configured: () => ({ model: LOCAL_MODEL, dimensions: LOCAL_DIMENSIONS }),
   canServe: (model) => model === LOCAL_MODEL,
   dimensionsOf: () => LOCAL_DIMENSIONS,
   // It has one thread. A text of the backlog takes as long as several queries, so with a rest most queries meet none.
@@ -29,7 +31,7 @@ export const localProvider: EmbeddingProvider = {
     if (model !== LOCAL_MODEL || dimensions !== LOCAL_DIMENSIONS) {
       throw new RangeError(
         `the bundled model is EMBEDDING_MODEL=${LOCAL_MODEL} with ${LOCAL_DIMENSIONS} dimensions, ` +
-          `not ${model} with ${dimensions}; other models need OPENAI_API_KEY or OPENAI_BASE_URL`,
+          `not ${model} with ${dimensions}; other models need another provider`,
       );
     }
     return localEmbedder(logger, { idleMs });
