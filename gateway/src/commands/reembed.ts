@@ -180,7 +180,7 @@ async function embedAll(
       } catch (error) {
         if (!(error instanceof ModelUnavailable)) throw error;
         if (++outages >= OUTAGES_AT_MOST)
-          throw new Unfinished(`${error.message}. What was embedded is kept: run this again to go on.`);
+          throw new Unfinished(`${error.message}. The vectors so far are kept: run this again to go on.`);
         progress.update(0, `${error.message}: trying again`);
         await sleep(backoffSeconds(outages, OUTAGE_LAST_SECONDS) * 1_000, null, { signal }).catch(() => {});
       } finally {

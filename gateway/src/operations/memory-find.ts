@@ -80,7 +80,7 @@ const searched = z
     description: 'What was searched and how, so that an empty result is not mistaken for a missing permission.',
   });
 
-/** What the vector of the query turned out to be, once it was asked for; null if the embedder is not available. */
+/** The vector of the query, once it was asked for; null if the embedder is not available. */
 interface Prepared {
   embedded: EmbeddedText | null;
 }

@@ -103,7 +103,7 @@ export async function openServices(
   /** Ends the embedded engine once its jobs have nothing to do, unless somebody needs it meanwhile. */
   const rest = async (isIdle: () => boolean) => {
     if (!database.rest || database.isResting() || !(await jobs.finish())) return;
-    // What the gauges say while it rests is what they say now.
+    // While the engine rests, the gauges keep the values of this moment.
     await metrics.render();
     if (isIdle()) await database.rest();
   };

@@ -24,7 +24,7 @@ export const localProvider: EmbeddingProvider = {
   configured: () => ({ model: LOCAL_MODEL, dimensions: LOCAL_DIMENSIONS }),
   canServe: (model) => model === LOCAL_MODEL,
   dimensionsOf: () => LOCAL_DIMENSIONS,
-  // It has one thread. A text of the backlog takes as long as several queries, so with a rest most queries meet none.
+  // It has one thread. A text of the backlog takes as long as several queries, so with a rest most queries wait for no such text.
   capacity: { calls: 1, backlogCalls: 1, textsPerCall: 1, restFactor: 4 },
   open({ model, dimensions, idleMs }, logger) {
     // Under another name its vectors would be stored as those of another model.

@@ -8,7 +8,7 @@ const typeDefs = `
   input RefreshMemoryViewsInput { clientMutationId: String }
   type RefreshMemoryViewsPayload {
     clientMutationId: String
-    "What they show now, and how old they are."
+    "Queries over what the views show now, and how old they are."
     query: Query
   }
   extend type Mutation {
