@@ -69,7 +69,7 @@ export async function mcp(
       if ('method' in message && message.method === 'notifications/cancelled') cancel(message.params?.requestId);
       return local.onmessage?.(message);
     }
-    // A call without an id expects no answer, so it is not made.
+    // A call without an id expects no answer, so it is dropped.
     if (!isJSONRPCRequest(message)) return;
     const giveUp = new AbortController();
     const passing = withLocalSession(message, env)

@@ -79,6 +79,19 @@ describe('the documentation', () => {
     expect(faults).toStrictEqual([]);
   });
 
+  it('names sources by paths that exist', () => {
+    // A recipe writes … for a part that it leaves open, and the operation that it adds is not there.
+    const named = pages.flatMap((page) =>
+      [...read(page).matchAll(/`((?:db|gateway|bench|scripts|interop|tests)\/[^`\s]+)`/g)]
+        .map(([, path]) => path!)
+        .filter((path) => !path.includes('pin-memory'))
+        .map((path) => ({ page, path, pattern: path.replaceAll(/…|<[^>]+>/g, '*').replaceAll('NNN', '*') })),
+    );
+    expect(named.length).toBeGreaterThan(30);
+    const faults = named.filter(({ pattern }) => globSync(pattern, { cwd: root }).length === 0);
+    expect(faults.map(({ page, path }) => `${page}: ${path}`)).toStrictEqual([]);
+  });
+
   it('keeps each page in the folder of its kind', () => {
     const places = find('docs/**/*.md').map((path) => path.slice('docs/'.length));
     expect(places.filter((path) => !/^(tutorial|how-to|reference|explanation)\/[a-z-]+\.md$/.test(path))).toStrictEqual(
