@@ -6,7 +6,7 @@ const DAY = 86_400_000;
 const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString();
 const example = (kind: string) => kindExamples.find((it) => it.kind === kind)!.fields;
 
-describe('how memories of a kind leave', () => {
+describe('a memory that leaves', () => {
   const db = useTestDatabase({ rollsBack: true });
 
   const insert = async (
