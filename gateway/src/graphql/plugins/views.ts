@@ -8,7 +8,7 @@ const typeDefs = `
   input RefreshMemoryViewsInput { clientMutationId: String }
   type RefreshMemoryViewsPayload {
     clientMutationId: String
-    "Queries over what the views show now, and how old they are."
+    "What they show now, and how old they are."
     query: Query
   }
   extend type Mutation {
