@@ -14,7 +14,7 @@ const root = join(import.meta.dirname, '..', '..');
 const benches =
   'words,policies,graphql,point-read,search,memory_find,few-visible,recall,graph,running,audit,store,archive,save';
 
-it('npm run bench:load reports errors, health, times and memory for each number of clients', async () => {
+it('reports errors, health, times and memory for each number of clients, as npm run bench:load', async () => {
   const args = ['bench/load.ts', '--engine', engine, '--clients', '2,4', '--seconds', '1'];
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: root }).catch(
     // It ends with 1 where a goal is not reached, which so short a run says nothing about.

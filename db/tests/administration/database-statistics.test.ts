@@ -3,10 +3,10 @@ import { useTestDatabase } from '../support/test-database.ts';
 
 const FIGURES = ['administration.block_reads()', 'administration.table_sizes()', 'l9_monitor.replication_lag()'];
 
-describe('figures about the database', () => {
+describe('a figure about the database', () => {
   const db = useTestDatabase();
 
-  it('are there for background jobs', async () => {
+  it('is there for background jobs', async () => {
     const sizes = await db.asWorker('select * from administration.table_sizes()');
     const tables = sizes.map(({ table_name }) => table_name);
     expect(tables).toContain('public.packet_store');
@@ -18,13 +18,13 @@ describe('figures about the database', () => {
     expect(seconds).toBeGreaterThanOrEqual(0);
   });
 
-  it('are refused to every caller', async () => {
+  it('is refused to every caller', async () => {
     for (const caller of ['C', 'L'])
       for (const figures of [...FIGURES, 'l9_monitor.longest_transaction_seconds()'])
         await expect(db.sql(caller, `select * from ${figures}`), figures).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('give the role of jobs no sight of the sessions of others', async () => {
+  it('gives the role of jobs no look into the sessions of others', async () => {
     await expect(db.asWorker('select query from pg_stat_activity')).rejects.toMatchObject({ code: '42501' });
     const [{ members }] = await db.asSuperuser(
       `select count(*)::int as members from pg_auth_members m join pg_roles r on r.oid = m.member

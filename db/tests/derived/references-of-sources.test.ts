@@ -6,7 +6,7 @@ import { addOperator } from '../support/tenants.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { worldsOf } from '../world-model/support.ts';
 
-describe('the references of rows that lose their source', () => {
+describe('a row that loses its source', () => {
   const db = useTestDatabase();
   let operator: Claims;
   beforeAll(async () => {
@@ -37,7 +37,7 @@ describe('the references of rows that lose their source', () => {
     },
   };
 
-  it.each(Object.keys(remove))('are those of the next source when %s', async (how) => {
+  it.each(Object.keys(remove))('has the references of the next source when %s', async (how) => {
     const name = how.replaceAll(' ', '-');
     const save = (trace_id: string) =>
       saveMemory(db, 'C', { content: `${name} of ${trace_id}`, project_id: 'l9', trace_id });

@@ -7,7 +7,7 @@ const project_id = 'standup';
 const repeated = 'The release train leaves every Tuesday at ten.';
 const model = wordModel(['release', 'train', 'tuesday', 'minutes']);
 
-describe('near-duplicates among many memories', () => {
+describe('the list of near-duplicates among many memories', () => {
   const db = useTestDatabase();
 
   /** Messages of threads of their own, so that equal ones are no duplicates. */
@@ -41,7 +41,7 @@ describe('near-duplicates among many memories', () => {
     return rows.map(({ packet_id }) => packet_id);
   };
 
-  it('include equally near memories only if all of them are among the ten nearest', async () => {
+  it('includes equally near memories only if all of them are among the ten nearest', async () => {
     await serveModel(db, model);
     // These win by words, because they repeat them, and are neither similar nor near.
     const minutes = `Minutes number $n quote: ${repeated} ${repeated} Nobody objected, and everyone went home early.`;

@@ -84,7 +84,7 @@ describe('the suggestions of memory_find', () => {
     expect(await suggestions('C', args)).toStrictEqual(few);
   });
 
-  it('come from nothing that the caller cannot read', async () => {
+  it('suggests nothing from what the caller cannot read', async () => {
     const asked = [
       { query: 'canarybirt' },
       { query: 'canarybirt deploymnet', mode: 'fast' },

@@ -12,10 +12,10 @@ const NAMES = [
   'packet_type',
 ];
 
-describe('the estimates of EXPLAIN', () => {
+describe('an estimate of EXPLAIN', () => {
   const db = useTestDatabase();
 
-  it('are the same for a name of hidden memories and for one that no memory has', async () => {
+  it('is the same for a name of hidden memories and for one that no memory has', async () => {
     await db.sql(
       'L',
       `select public.save_memory('Hidden ' || n, scope => 'l-private', project_id => 'vault', branch => 'vault', kind => 'vault',

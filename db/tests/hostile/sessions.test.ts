@@ -35,7 +35,7 @@ describe('a database session', () => {
     return outcomes[0]!;
   };
 
-  describe('impersonation by a database session', () => {
+  describe('a database session that claims to be another', () => {
     it('can take no other role with the login of an agent', async () => {
       const login = `l9_hostile_${process.pid}`;
       await db.asSuperuser(
@@ -195,7 +195,7 @@ describe('a database session', () => {
     }
   });
 
-  describe('probing for hidden rows', () => {
+  describe('a session that probes for hidden rows', () => {
     it('can write to no table, and use no foreign key, beside those probed here', async () => {
       const tables = await db.asSuperuser(`
         select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -369,7 +369,7 @@ describe('a database session', () => {
     });
   });
 
-  describe('concurrent sessions', () => {
+  describe('a session beside another', () => {
     itOnServer('never waits for an uncommitted row that it could not see', async () => {
       await db.asCaller('L', async (slow) => {
         await slow.query(

@@ -249,7 +249,7 @@ describe('a database login', () => {
     });
   });
 
-  itOnServer('that is bound has limits of time, and is stopped by them', async () => {
+  itOnServer('has limits of time once it is bound, and is stopped by them', async () => {
     // The settings of a role hold where it logs in.
     const url = Object.assign(new URL(db.gatewayUrl!), { username: bot, password: 'for-tests-only' });
     const session = new pg.Client({ connectionString: url.href });

@@ -177,8 +177,8 @@ describe('the voices of agents on a memory', () => {
     });
   });
 
-  describe('citations', () => {
-    it('count once for each agent that wrote a memory with this one as a parent', async () => {
+  describe('a citation', () => {
+    it('counts once for each agent that wrote a memory with this one as a parent', async () => {
       const id = await save(db, 'L', 'the survey of the valley');
       const cite = (caller: string, content: string, args = {}) =>
         save(db, caller, content, { parent_ids: [id], kind: 'finding', ...args });
@@ -191,7 +191,7 @@ describe('the voices of agents on a memory', () => {
       expect(await moves(id, () => cite('D', 'we do not')), 'another agent').toBeGreaterThan(0.06);
     });
 
-    it('stop counting when the citing memory is changed or deleted', async () => {
+    it('stops counting when the citing memory is changed or deleted', async () => {
       const id = await save(db, 'L', 'the map of the river');
       const child = await save(db, 'C', 'the river bends', { parent_ids: [id] });
       expect(await importance(id)).toBeGreaterThan(0.59);
@@ -206,7 +206,7 @@ describe('the voices of agents on a memory', () => {
       );
     });
 
-    it('tell nobody of a memory that not every reader may read, as long as this one', async () => {
+    it('reveals no memory that some readers may not read, or that expires before this one', async () => {
       const id = await save(db, 'C', 'the chart of the bay');
       const asSeen = () => importance(id, 'C');
       const before = await asSeen();
@@ -236,7 +236,7 @@ describe('the voices of agents on a memory', () => {
       expect(await importance(wide, 'C'), 'a citation in one project').toBeCloseTo(0.5, 5);
     });
 
-    it('are nobody’s if a job wrote the memory', async () => {
+    it('is nobody’s if a job wrote the memory', async () => {
       const id = await save(db, 'L', 'the log of the day');
       const child = await save(db, 'C', 'a summary of the day', { parent_ids: [id] });
       await db.asSuperuser(
@@ -248,8 +248,8 @@ describe('the voices of agents on a memory', () => {
     });
   });
 
-  describe('facts', () => {
-    it('count for a memory when others than its author assert what it states', async () => {
+  describe('a fact', () => {
+    it('counts for a memory when others than its author assert what it states', async () => {
       const id = await save(db, 'L', 'the mill belongs to Ada');
       const state = (caller: string, object: string) =>
         assertFact(db, caller, ['mill', `belongs to ${object}`, object], { source_packet: id });
@@ -260,7 +260,7 @@ describe('the voices of agents on a memory', () => {
       expect(byD).toBeGreaterThan(0.06);
     });
 
-    it('count against a memory once for each agent that contradicts it, however it came to', async () => {
+    it('counts against a memory once for each agent that contradicts it, however it came to', async () => {
       await registerPredicate(db, 'is painted');
       const id = await save(db, 'L', 'the gate is painted red');
       await assertFact(db, 'L', ['gate', 'is painted', 'red'], { source_packet: id });
@@ -284,7 +284,7 @@ describe('the voices of agents on a memory', () => {
       ).toBeCloseTo(0, 4);
     });
 
-    it('tell nobody of evidence that expires before the memory, or is hidden', async () => {
+    it('reveals no evidence that expires before the memory, or is hidden', async () => {
       await registerPredicate(db, 'is tuned to');
       const id = await save(db, 'C', 'the bell is tuned to A');
       await assertFact(db, 'C', ['bell', 'is tuned to', 'A'], { source_packet: id });
@@ -295,7 +295,7 @@ describe('the voices of agents on a memory', () => {
       expect(await importance(id, 'C')).toBeCloseTo(before, 5);
     });
 
-    it('count no more when they are retracted', async () => {
+    it('counts no more when it is retracted', async () => {
       await registerPredicate(db, 'stands at');
       const id = await save(db, 'L', 'the mast stands at the bow');
       await assertFact(db, 'L', ['mast', 'stands at', 'the bow'], { source_packet: id });

@@ -23,7 +23,7 @@ describe('the built-in kinds', () => {
 
   it.each(
     kindExamples,
-  )('$kind: keeps its fields, requires some of them and names the one that is wrong', async (example) => {
+  )('keeps the fields of $kind, requires some of them and names the one that is wrong', async (example) => {
     const saved = await insert(example.kind, example.fields);
     expect(saved.fields).toStrictEqual(example.fields);
     expect(saved.content).toMatch(/\S/);
@@ -46,7 +46,7 @@ describe('the built-in kinds', () => {
       });
   });
 
-  it.each(kindExamples)('$kind: is the same as another by its identity, within a project', async ({
+  it.each(kindExamples)('tells by its identity whether a $kind is the same as another, within a project', async ({
     kind,
     fields,
     same,
@@ -60,7 +60,7 @@ describe('the built-in kinds', () => {
 
   it.each(
     kindExamples.filter(({ locks }) => locks),
-  )('$kind: is locked, says what to do instead and leaves the rest open', async ({ kind, fields, locks }) => {
+  )('locks a $kind, says what to do instead and leaves the rest open', async ({ kind, fields, locks }) => {
     const { packet_id } = await insert(kind, fields);
     await change(packet_id, locks!.by);
     for (const [field, refused] of locks!.refused) {
@@ -73,7 +73,7 @@ describe('the built-in kinds', () => {
     await change(packet_id, locks!.allowed);
   });
 
-  it.each(kindExamples.filter(({ locks }) => locks))('$kind: keeps its kind while it is locked', async ({
+  it.each(kindExamples.filter(({ locks }) => locks))('keeps the kind of a $kind while it is locked', async ({
     kind,
     fields,
     locks,

@@ -6,7 +6,7 @@ const DAY = 86_400_000;
 const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString();
 const example = (kind: string) => kindExamples.find((it) => it.kind === kind)!.fields;
 
-describe('how memories of a kind leave', () => {
+describe('a memory that leaves', () => {
   const db = useTestDatabase({ rollsBack: true });
 
   const insert = async (
@@ -63,7 +63,7 @@ describe('how memories of a kind leave', () => {
       expect((await change(packet_id, { priority: 'low' })).envelope.closed_at).toBe(given.envelope.closed_at);
     });
 
-    it('can be open again with the text of one that is done', async () => {
+    it('can be open again with the text of a todo that is done', async () => {
       const { packet_id } = await insert('todo', {});
       await change(packet_id, { status: 'done' });
       await insert('todo', {});
@@ -117,7 +117,7 @@ describe('how memories of a kind leave', () => {
       expect((await rowOf(successor.packet_id)).envelope).toMatchObject({ superseded_by: third.packet_id });
     });
 
-    it('must be one of a caller who may change the other, which it can also see', async () => {
+    it('must be stored by a caller who may change the other, and may see it', async () => {
       const ofL = await insert('decision', { status: 'accepted' }, {}, 'L');
       const hidden = await insert('decision', { status: 'accepted' }, { scope: 'l-private' }, 'L');
       const missing = '01900000-0000-7000-8000-000000000000';
@@ -217,7 +217,7 @@ describe('how memories of a kind leave', () => {
     });
   });
 
-  it('an update of a memory cannot set what triggers compute', async () => {
+  it('lets no update of a memory set what triggers compute', async () => {
     const { packet_id } = await insert('todo', {});
     for (const column of ['title', 'archived_at', 'part_of', 'identity_hash'])
       await expect(

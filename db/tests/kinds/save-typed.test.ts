@@ -22,7 +22,7 @@ describe('saving a memory of a kind with rules', () => {
 
   it.each(
     kindExamples.filter(({ same }) => same),
-  )('$kind: updates the one that is the same, with its history, or answers that nothing differs', async ({
+  )('updates the $kind that is the same, with its history, or answers that nothing differs', async ({
     kind,
     fields,
     same,

@@ -30,7 +30,7 @@ describe('a message', () => {
   const contextOf = async (id: string): Promise<string | null> =>
     (await db.asSuperuser('select context from public.memory_contexts where packet_id = $1', [id]))[0]?.context ?? null;
 
-  it('that is said twice in a thread is two memories, and each next one keeps its predecessor', async () => {
+  it('is two memories if it is said twice in a thread, and each next one keeps its predecessor', async () => {
     const saved = [];
     for (const content of ['The zeppelin is here', 'Thanks!', 'Welcome.', 'Thanks!', 'Bye'])
       saved.push(await say(content));
@@ -58,7 +58,7 @@ describe('a message', () => {
     expect(new Set((await turns()).map(([, time]) => time)).size).toBe(20);
   });
 
-  it('that is saved again with its time or its idempotency key stays one memory', async () => {
+  it('stays one memory if it is saved again with its time or its idempotency key', async () => {
     for (const args of [
       { timestamp: at },
       { idempotency_key: `key ${thread_id}` },

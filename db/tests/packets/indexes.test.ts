@@ -1,10 +1,10 @@
 // Indexes that serve callers although row-level security applies: their conditions are leakproof.
 import { useTestDatabase } from '../support/test-database.ts';
 
-describe('the memories of a session', () => {
+describe('a list of the memories of a session', () => {
   const db = useTestDatabase({ rollsBack: true });
 
-  it('are found through an index, also for an agent', async () => {
+  it('uses an index, also for an agent', async () => {
     const plan = await db.asCaller('C', async (client) => {
       // The table is empty, so a scan would be as cheap.
       await client.query('set local enable_seqscan = off; set local enable_bitmapscan = off');

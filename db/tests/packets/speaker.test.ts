@@ -77,7 +77,7 @@ describe('the speaker of a memory', () => {
     expect(await updated({ kind: 'note' })).toBeNull();
   });
 
-  it('can be written by nobody directly', async () => {
+  it('cannot be written directly', async () => {
     const error = await errorOf(
       db.sql(
         'L',
@@ -108,7 +108,7 @@ describe('the speaker of a memory', () => {
     expect(row.n).toBe(1);
   });
 
-  it('of an earlier version is seen by those alone who may read that version', async () => {
+  it('is hidden, in an earlier version, from all who may not read that version', async () => {
     const id = await saveMemory(db, 'L', { content: 'Mole: nobody knows', kind: 'message', scope: 'l-private' });
     await callUpdateMemory(db, 'L', id, { content: 'Everybody: it is known', scope: 'developer' });
     const versions = (caller: string) =>

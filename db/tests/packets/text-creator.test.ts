@@ -77,7 +77,7 @@ describe('the text of a memory', () => {
     expect(kindExamples.map(({ kind }) => kind).sort()).toStrictEqual(kinds.map(({ kind }) => kind));
   });
 
-  describe.each(examples)('$kind: of an agent', ({ kind, fields, same }) => {
+  describe.each(examples)('in a $kind of an agent', ({ kind, fields, same }) => {
     const changeOf = (): Fields => (kind === 'document' ? { doc_type: 'taken' } : same!);
 
     it.each([
@@ -133,7 +133,7 @@ describe('the text of a memory', () => {
     ]);
   });
 
-  describe('of a plain memory', () => {
+  describe('in a plain memory', () => {
     const save = async (args: object = {}) => {
       const content = `The night shift of gate ${++serial} closes it at nine and hands the keys to the guard in the tower.`;
       return { content, id: await saveMemory(db, 'C', { content, ...args }) };
@@ -213,7 +213,7 @@ describe('the text of a memory', () => {
     });
   });
 
-  describe('of a decision', () => {
+  describe('in a decision', () => {
     const decision = () => ({ title: `Use queue ${++serial}`, status: 'accepted', rationale: 'Two drift apart.' });
 
     it('cannot be superseded by its creator once an administrator has accepted it', async () => {
@@ -234,7 +234,7 @@ describe('the text of a memory', () => {
     });
   });
 
-  describe('of a document', () => {
+  describe('in a document', () => {
     const body = '# Deploying\n\nAsk first.\n\n## Steps\n\nPush the tag.\n';
     const document = () => ({ title: 'Deploying', source_url: `docs/deploy-${++serial}.md`, body_md: body });
 
@@ -288,7 +288,7 @@ describe('the text of a memory', () => {
     });
   });
 
-  describe('and what attests it', () => {
+  describe('with attestations', () => {
     const runbook = () => ({ service: 'search', title: `Case ${++serial}`, steps: [{ description: 'Restart it' }] });
     const attested = { last_verified_at: '2026-11-01T10:00:00Z', owner: 'Ann' };
 

@@ -44,7 +44,7 @@ const prose: [string, string, string][] = [
   ['other alphabets', 'МЫ ЖДЁМ Straße ÄÖÜ', 'мы ждём straße äöü'],
 ];
 
-describe('what makes two texts the same', () => {
+describe('the identity of a text', () => {
   const db = useTestDatabase();
   let serial = 0;
   const place = () => ({ project_id: `case${++serial}` });

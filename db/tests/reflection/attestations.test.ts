@@ -2,7 +2,7 @@
 import { useTestDatabase } from '../support/test-database.ts';
 import { reflectionsOf } from './support.ts';
 
-describe('what agents attest of a lesson', () => {
+describe('a lesson that agents attest', () => {
   const db = useTestDatabase({ rollsBack: true });
   const { reflect, rows } = reflectionsOf(db);
   const numbers = async (id: string) => {

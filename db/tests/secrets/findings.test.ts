@@ -4,11 +4,11 @@ import { saveMemory } from '../support/memories.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { token } from './support.ts';
 
-describe('the findings of a refusal', () => {
+describe('a finding of a refusal', () => {
   const db = useTestDatabase({ rollsBack: true });
   const found = { pattern: 'github-token' };
 
-  it('name path, line and column of a memory', async () => {
+  it('names path, line and column of a memory', async () => {
     const error = await errorOf(saveMemory(db, 'C', { content: `first\nsee ${token}` }));
     expect(JSON.parse((error as unknown as { detail: string }).detail)).toStrictEqual([
       { ...found, path: 'content', line: 2, column: 5 },
@@ -16,7 +16,7 @@ describe('the findings of a refusal', () => {
     expect(JSON.stringify(error)).not.toContain(token.slice(4, 16));
   });
 
-  it('name the place in the whole text of a document, and in the data of another item', async () => {
+  it('names the place in the whole text of a document, and in the data of another item', async () => {
     const paragraphs = Array.from(
       { length: 60 },
       (_, n) => `## Part ${n}\n\n${'plain words of this part '.repeat(8)}\n\n`,

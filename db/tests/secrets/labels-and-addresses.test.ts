@@ -6,7 +6,7 @@ import { useTestDatabase } from '../support/test-database.ts';
 
 const PASSWORD = 'Xq7-wz3K9';
 
-describe('passwords as people write them', () => {
+describe('a password as people write it', () => {
   const db = useTestDatabase({ rollsBack: true });
   const find = (text: string) =>
     db.sql('C', 'select pattern, position, length, severity from public.find_secrets($1)', [text]);
@@ -71,7 +71,7 @@ describe('passwords as people write them', () => {
     'rabbitmqctl add_user ada sunflower7',
     'mosquitto_sub -h broker -u ada -P sunflower7 -t sensors/#',
     'snmpwalk -v3 -u ada -A sunflower7 switch',
-  ])('are found and refused: %s', async (text) => {
+  ])('is found and refused: %s', async (text) => {
     const found = await find(text);
     expect(
       found.map(({ position, length }) => [...text].slice(position - 1, position - 1 + length).join('')),
@@ -103,7 +103,7 @@ describe('passwords as people write them', () => {
     'redis-cli -a "$REDIS_PASSWORD" -h cache && mosquitto_sub -h broker -t sensors/24',
     'passwordless login: ssh key 4',
     "password_encryption = 'scram-sha-256' and secretName: app-tls-x7k2p",
-  ])('are not taken for one: %s', async (text) => {
+  ])('is not seen in %s', async (text) => {
     expect(await find(text)).toStrictEqual([]);
   });
 

@@ -41,12 +41,12 @@ function charactersOf(expression: string): string {
   }).join('');
 }
 
-describe('the patterns on texts of 1 MiB', () => {
+describe('a pattern on texts of 1 MiB', () => {
   const db = useTestDatabase({ rollsBack: true });
 
   // The embedded engine has no statement_timeout, and the same expressions.
   itOnServer(
-    'none backtracks for long',
+    'does not backtrack for long',
     async () => {
       const patterns = await db.asSuperuser(
         'select name, expression, hint from public.secret_patterns where tenant_id is null',
@@ -97,12 +97,12 @@ describe('the patterns on texts of 1 MiB', () => {
   );
 });
 
-describe('encoded words in long texts', () => {
+describe('an encoded word in a long text', () => {
   const db = useTestDatabase({ rollsBack: true });
   const find = (text: string) =>
     db.sql('C', 'select pattern, position, length from public.find_secrets($1) order by position', [text]);
 
-  it('are found wherever they are found alone, with the same pattern', async () => {
+  it('is found wherever it is found alone, with the same pattern', async () => {
     const words = [...Object.values(SECRETS), ...Object.values(PERSONAL)]
       .map((text) => encodeURIComponent(text))
       .filter((word) => word.includes('%'));
@@ -120,7 +120,7 @@ describe('encoded words in long texts', () => {
     expect(await find(text)).toStrictEqual(expected);
   });
 
-  it('are redacted, and those without a secret stay as they are', async () => {
+  it('is redacted, unless it holds no secret', async () => {
     const secret = encodeURIComponent(SECRETS['named-secret']!);
     const plain = Array.from({ length: 200 }, (_, n) => `https://x?n=${n}&next=%2Fhome%3A`).join(' ');
     const [row] = await db.sql('C', 'select (secrets.redact_document(to_jsonb($1::text), true)).*', [
@@ -132,7 +132,7 @@ describe('encoded words in long texts', () => {
     });
   });
 
-  it('are found if they were encoded twice, and where a word imitates the beginning of the next one', async () => {
+  it('is found if it was encoded twice, and where a word imitates the beginning of the next one', async () => {
     const twice = encodeURIComponent(encodeURIComponent(`https://app:${'Xq7wz3K9'}@db/app`));
     expect(await find(`see ${twice}`)).toMatchObject([{ pattern: 'url-credentials', position: 5 }]);
     const imitation = 'a%0A\u0001-\u0001%0Ab';

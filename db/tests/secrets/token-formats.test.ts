@@ -38,7 +38,7 @@ function tokenOf({ starts, body }: Format, seed: number): string {
   );
 }
 
-describe('the formats of providers', () => {
+describe('the table of token formats', () => {
   const db = useTestDatabase({ rollsBack: true });
   const formats = (): Promise<Format[]> => db.asOwner('select * from secrets.token_formats()') as Promise<Format[]>;
   const patternsIn = async (text: string) =>
@@ -49,7 +49,7 @@ describe('the formats of providers', () => {
       )
     ).map(({ pattern }) => pattern);
 
-  it('are those of at least sixty providers, each with its source', async () => {
+  it('covers at least sixty providers, each with its source', async () => {
     const rows = await db.sql('C', 'select name, source from public.secret_patterns where severity = $1', [
       'credential',
     ]);
@@ -59,7 +59,7 @@ describe('the formats of providers', () => {
     expect(rows.every(({ source }) => source.length > 2)).toBe(true);
   });
 
-  it('find a token of each, in a sentence, in JSON and behind an escaped line break', async () => {
+  it('finds a token of each, in a sentence, in JSON and behind an escaped line break', async () => {
     for (const [n, format] of (await formats()).entries()) {
       const token = tokenOf(format, n);
       for (const text of [`use ${token} for it`, JSON.stringify({ a: { b: token } }), `"first\\n${token}\\nlast"`])
@@ -67,14 +67,14 @@ describe('the formats of providers', () => {
     }
   });
 
-  it('look behind at one character only, because more make the time for many matches grow with their square', async () => {
+  it('looks behind at one character only, because more make the time for many matches grow with their square', async () => {
     const expressions = await db.asSuperuser(
       String.raw`select name from public.secret_patterns where tenant_id is null and expression ~ '\(\?<[=!](?!\[[^]]*\]\))'`,
     );
     expect(expressions).toStrictEqual([]);
   });
 
-  it('leave an escaped line break before a token where it is', async () => {
+  it('leaves an escaped line break before a token where it is', async () => {
     for (const [n, format] of (await formats()).entries()) {
       const token = tokenOf(format, n);
       const [row] = await db.asSuperuser(`select (secrets.redact_text($1, $2, '{credential}')).redacted`, [
@@ -85,7 +85,7 @@ describe('the formats of providers', () => {
     }
   });
 
-  it('take no short text for a token', async () => {
+  it('takes no short text for a token', async () => {
     for (const [n, format] of (await formats()).entries()) {
       const token = tokenOf(format, n);
       expect(
@@ -95,7 +95,7 @@ describe('the formats of providers', () => {
     }
   });
 
-  it('find a token that is proved by its checksum, whatever words stand in it', async () => {
+  it('finds a token that is proved by its checksum, whatever words stand in it', async () => {
     const body = `${'dummy'.repeat(2)}${'Zz9'.repeat(6)}x7`;
     let sum = crc32(body);
     let check = '';

@@ -21,7 +21,7 @@ interface Hit {
   explanation: { superseded?: { by: string; score: number } } | null;
 }
 
-describe('what is superseded', () => {
+describe('a superseded memory', () => {
   const db = useTestDatabase();
   let count = 0;
   let project: string;

@@ -6,7 +6,7 @@ import { saveMemory } from '../support/memories.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { rankedNumbers } from './numbers.ts';
 
-describe('the numbers that rankings use', () => {
+describe('a number that rankings use', () => {
   const db = useTestDatabase();
   let projects = 0;
   const place = async () => {
@@ -22,7 +22,7 @@ describe('the numbers that rankings use', () => {
 
   it.each(
     rankedNumbers.map((number) => [number.name, number] as const),
-  )('say the same of one agent however often it repeats itself: %s', async (_, { act, read }) => {
+  )('says the same of one agent however often it repeats itself: %s', async (_, { act, read }) => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom('C', 'D'), { minLength: 1, maxLength: 6 }), async (callers) => {
         const [often, once] = [await place(), await place()];
@@ -34,12 +34,12 @@ describe('the numbers that rankings use', () => {
     );
   });
 
-  it('are the numbers that docs/explanation/trust.md lists', () => {
+  it('is listed in docs/explanation/trust.md', () => {
     const page = readFileSync(join(import.meta.dirname, '../../../docs/explanation/trust.md'), 'utf8');
     for (const { name } of rankedNumbers) expect(page, name).toContain(`| ${name} |`);
   });
 
-  it('let no agent stand above an unmarked memory or lesson of an administrator by what it gives to its own', async () => {
+  it('lets no agent stand above an unmarked memory or lesson of an administrator by what it gives to its own', async () => {
     const project_id = 'bounds';
     await saveMemory(db, 'C', { content: 'The kiln is fired at dawn.', project_id, importance: 1 });
     await saveMemory(db, 'L', { content: 'The kiln is fired at dusk.', project_id });

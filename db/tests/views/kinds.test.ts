@@ -42,7 +42,7 @@ const typeOf: Record<string, string> = {
 };
 const columnOf = (kind: string, field: string) => (COMMON.includes(field) ? `${kind}_${field}` : field);
 
-describe('the views of the built-in kinds', () => {
+describe('the view of a built-in kind', () => {
   const db = useTestDatabase({ rollsBack: true });
 
   const insert = async (caller: string, kind: string, fields: object, scope = 'developer') =>
@@ -67,7 +67,7 @@ describe('the views of the built-in kinds', () => {
   /** Columns that the older tables have beside those of their fields. */
   const older = ['tags', 'content_hash', 'ts', 'expires_at', 'created_at', 'updated_at'];
 
-  it('have the fields of their kind as columns, with the types and the meanings of its rows', async () => {
+  it('has the fields of its kind as columns, with the types and the meanings of its rows', async () => {
     const kinds = await db.asSuperuser(
       `select k.kind, jsonb_agg(f order by f.place) as fields from public.memory_kinds k
        join public.memory_kind_fields f using (kind_id) where k.tenant_id is null group by k.kind`,
@@ -109,7 +109,7 @@ describe('the views of the built-in kinds', () => {
     );
   });
 
-  it.each(kindExamples)('$kind: shows the values of its memories', async ({ kind, fields, locks }) => {
+  it.each(kindExamples)('shows the values of each $kind', async ({ kind, fields, locks }) => {
     const whole = { ...fields, ...locks?.by, ...locks?.allowed };
     const id = await insert('C', kind, whole);
     const same = (value: unknown) =>
@@ -126,7 +126,7 @@ describe('the views of the built-in kinds', () => {
     }
   });
 
-  it('show an agent nothing of a scope, a project or a tenant that it may not read', async () => {
+  it('shows an agent nothing of a scope, a project or a tenant that it may not read', async () => {
     const theirs = await addTenant(db, 'acme');
     for (const { kind, fields } of kindExamples) await insert('L', kind, fields, 'l-private');
     for (const view of all) {
@@ -140,7 +140,7 @@ describe('the views of the built-in kinds', () => {
     }
   });
 
-  it('can be written by nobody', async () => {
+  it('cannot be written', async () => {
     for (const { kind, fields } of kindExamples) await insert('C', kind, fields);
     for (const view of all) {
       const column = view.startsWith('cortex') ? 'id' : 'scope';
@@ -157,7 +157,7 @@ describe('the views of the built-in kinds', () => {
     }
   });
 
-  it('show the tags, the hash of the text, the time and the expiry of each memory under their older names', async () => {
+  it('shows the tags, the hash of the text, the time and the expiry of each memory under their older names', async () => {
     const expires = '2099-01-01T00:00:00.000Z';
     for (const { kind, fields } of kindExamples) {
       const [{ packet_id }] = await db.sql(
@@ -182,7 +182,7 @@ describe('the views of the built-in kinds', () => {
     }
   });
 
-  it('show administrators the audit log as event_audit, of their tenant and scopes, and agents nothing of it', async () => {
+  it('shows administrators the audit log as event_audit, of their tenant and scopes, and agents nothing of it', async () => {
     const theirs = await addTenant(db, 'acme');
     const open = await insert('C', 'todo', { text: 'Oil the lamp', status: 'open' });
     const hidden = await insert('L', 'todo', { text: 'Sell the lamp', status: 'open' }, 'l-private');
@@ -219,7 +219,7 @@ describe('the views of the built-in kinds', () => {
       await expect(db.sql(caller, statement), statement).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('show null for a value that is not of its type, in a memory from before the rules', async () => {
+  it('shows null for a value that is not of its type, in a memory from before the rules', async () => {
     const odd = [
       'a text',
       'tomorrow',
@@ -254,7 +254,7 @@ describe('the views of the built-in kinds', () => {
     ).toStrictEqual([{ text: null, due_date: null, closed_at: null }]);
   });
 
-  it('show what is archived, with the time since when, and nothing that has expired', async () => {
+  it('shows what is archived, with the time since when, and nothing that has expired', async () => {
     const id = await insert('C', 'todo', { text: 'x', status: 'done', closed_at: '2026-01-01' });
     const [row] = await db.sql(
       'C',

@@ -1,7 +1,7 @@
 // Reflections, task reflections and summaries with the columns that the older schema names, computed for their reader.
 import { useTestDatabase } from '../support/test-database.ts';
 
-describe('the views of the substrate in schema cortex', () => {
+describe('a view of the substrate in schema cortex', () => {
   const db = useTestDatabase({ rollsBack: true });
   const one = async (caller: string, statement: string, values: unknown[] = []) =>
     (await db.sql(caller, statement, values))[0];
@@ -15,7 +15,7 @@ describe('the views of the substrate in schema cortex', () => {
       [task_id, scope, lesson],
     );
 
-  it('show the lessons of a task, and the task, text, tags and accesses of a lesson', async () => {
+  it('shows the lessons of a task, and the task, text, tags and accesses of a lesson', async () => {
     await task('C', 'T-1', 'developer', 'Ask first');
     expect(
       await one(
@@ -40,7 +40,7 @@ describe('the views of the substrate in schema cortex', () => {
     ]);
   });
 
-  it('show the text and the sources of a summary', async () => {
+  it('shows the text and the sources of a summary', async () => {
     const { packet_id } = await one(
       'C',
       `insert into public.packet_store (envelope, project_id, scope) values ('{"content": "A source"}', 'l9', 'developer') returning packet_id`,
@@ -56,7 +56,7 @@ describe('the views of the substrate in schema cortex', () => {
     });
   });
 
-  it('show nothing of what is hidden from their reader, in their rows and in their added columns', async () => {
+  it('shows nothing of what is hidden from its reader, in its rows and in its added columns', async () => {
     await task('L', 'T-secret', 'l-private', 'A secret');
     await task('L', 'T-open', 'developer', 'An open lesson');
     // A lesson of a private task that its readers may read, as after a move.
@@ -83,7 +83,7 @@ describe('the views of the substrate in schema cortex', () => {
       await expect(db.sql('L', `delete from cortex.${view}`), view).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('show semantic_memory with the references of its memories', async () => {
+  it('shows semantic_memory with the references of its memories', async () => {
     const columns = await db.asSuperuser(
       `select attname from pg_attribute where attrelid = 'public.semantic_memory'::regclass
        and attname in ('correlation_id', 'session_id', 'trace_id')`,

@@ -5,7 +5,7 @@ import type { Claims } from '../support/sessions.ts';
 import { addTenant } from '../support/tenants.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
-describe('the views that sum up', () => {
+describe('a view that sums up', () => {
   const db = useTestDatabase();
   let acme: Claims;
   const refresh = () => db.sql('L', 'call public.refresh_memory_views()');
@@ -52,7 +52,7 @@ describe('the views that sum up', () => {
       claims,
     );
 
-  it('sum up relations of the same entities across projects, over what each caller may read', async () => {
+  it('sums up relations of the same entities across projects, over what each caller may read', async () => {
     await db.sql('L', "select public.register_actor('D')");
     await relateIn('C', 'a', 'l9', 'developer', 0.5);
     await relateIn('D', 'a', 'l9', 'developer', 0.5);
@@ -99,7 +99,7 @@ describe('the views that sum up', () => {
     expect(await graph('C', {}, ', min_confidence => 0.6')).toMatchObject([{ target: 'a', source_degree: 2 }]);
   });
 
-  it('count reflections by type, over what each caller may read', async () => {
+  it('counts reflections by type, over what each caller may read', async () => {
     await learn('C', 'failure', 'the deploy broke', ['deploy', 'ci']);
     await learn('C', 'failure', 'the import broke', ['import', 'ci'], 'developer', 'future-x');
     await learn('C', 'success', 'the export ran', []);
@@ -135,7 +135,7 @@ describe('the views that sum up', () => {
     ]);
   });
 
-  it('score memories and facts by importance or confidence, age or support, and use', async () => {
+  it('scores memories and facts by importance or confidence, age or support, and use', async () => {
     const used = await saveMemory(db, 'C', { content: 'used', importance: 0.5, project_id: 'scores' });
     await saveMemory(db, 'C', { content: 'unused', importance: 0.5, project_id: 'scores' });
     await saveMemory(db, 'C', {

@@ -7,7 +7,7 @@ import { addOperator } from '../support/tenants.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { worldsOf } from './support.ts';
 
-describe('facts in the world model', () => {
+describe('a fact in the world model', () => {
   const db = useTestDatabase();
   const { apply, project, state, world, remove } = worldsOf(db);
   beforeAll(async () => {
@@ -20,7 +20,7 @@ describe('facts in the world model', () => {
     db.sql(caller, 'select takes_facts from public.set_world_model_settings($1)', [value], claims);
   const led = (name: string) => ({ Billing: { 'is led by': name } });
 
-  it('become attributes of their subject, with the memory that states them', async () => {
+  it('becomes an attribute of its subject, with the memory that states it', async () => {
     const p = project();
     const fact = await assert('C', 'Ann', p);
     expect(await state('C', p)).toStrictEqual(led('Ann'));
@@ -38,7 +38,7 @@ describe('facts in the world model', () => {
     expect(update).toStrictEqual({ fact_id: fact.fact_id, insight_type: 'fact' });
   });
 
-  it('stay out of it unless they are meant for it, or have several values', async () => {
+  it('stays out of it unless it is meant for it, or if it has several values', async () => {
     const p = project();
     await assert('C', 'Ann', p, { into_world: false });
     await assertFact(db, 'C', ['Billing', 'likes', 'tea'], { project_id: p, into_world: true });
@@ -50,7 +50,7 @@ describe('facts in the world model', () => {
     expect((await world('C', p)).version, 'what the world has is not brought in again').toBe(1);
   });
 
-  it('give an entity its type', async () => {
+  it('gives an entity its type', async () => {
     const p = project();
     await assertFact(db, 'C', ['Billing', 'is a', 'service'], { project_id: p, into_world: true });
     expect((await world('C', p)).entities).toMatchObject([
@@ -58,7 +58,7 @@ describe('facts in the world model', () => {
     ]);
   });
 
-  it('follow contradictions, also by facts that were not meant for the world, and retractions', async () => {
+  it('follows contradictions, also by facts that were not meant for the world, and retractions', async () => {
     const p = project();
     await assert('C', 'Ann', p);
     const bob = await assert('C', 'Bob', p, { into_world: false });
@@ -69,7 +69,7 @@ describe('facts in the world model', () => {
     expect(await state('C', p)).toStrictEqual(led('Ann'));
   });
 
-  it('leave the attributes that insights set', async () => {
+  it('leaves the attributes that insights set', async () => {
     const p = project();
     await apply('C', p, [{ entity_id: 'billing', attributes: { region: 'eu', 'is led by': 'nobody' } }]);
     const fact = await assert('C', 'Ann', p);
@@ -88,7 +88,7 @@ describe('facts in the world model', () => {
       await db.asWorker('select * from memories.delete_expired_batch()');
     },
   };
-  it.each(Object.keys(removals))('go with the last memory that states them when it is %s', async (how) => {
+  it.each(Object.keys(removals))('goes with the last memory that states it when that is %s', async (how) => {
     const p = project();
     const [first, second] = [
       await saveMemory(db, 'C', { content: `${p} one`, project_id: p }),
@@ -103,7 +103,7 @@ describe('facts in the world model', () => {
     expect(await state('C', p)).toStrictEqual({});
   });
 
-  it('move with their memory, and show nothing to those who may not read it', async () => {
+  it('moves with its memory, and shows nothing to those who may not read that', async () => {
     const p = project();
     const memory = await saveMemory(db, 'L', { content: `${p} moving`, project_id: p });
     await assertFact(db, 'L', ['Billing', 'is led by', 'Ann'], { source_packet: memory, into_world: true });
@@ -120,7 +120,7 @@ describe('facts in the world model', () => {
     expect(await state('L', p, '', 'l-private')).toStrictEqual({});
   });
 
-  it('move out of a fact that other memories state as well', async () => {
+  it('moves out of a fact that other memories state as well', async () => {
     const p = project();
     const [first, second] = [
       await saveMemory(db, 'L', { content: `${p} one`, project_id: p }),
@@ -134,7 +134,7 @@ describe('facts in the world model', () => {
     expect(await state('L', p, '', 'l-private')).toStrictEqual(led('Ann'));
   });
 
-  it('come from extractions without being asked for, and go with a new text', async () => {
+  it('comes from extractions without being asked for, and goes with a new text', async () => {
     await setSettings(db, { is_enabled: true, kinds: ['note'] });
     const p = project();
     const packet = await saveMemory(db, 'C', { content: 'Billing, a service, is led by Ann.', project_id: p });
@@ -155,7 +155,7 @@ describe('facts in the world model', () => {
     await setSettings(db, { is_enabled: false });
   });
 
-  it('stay out of it where the tenant wants that', async () => {
+  it('stays out of it where the tenant wants that', async () => {
     const p = project();
     await assert('C', 'Ann', p);
     expect(await takesFacts(false)).toStrictEqual([{ takes_facts: false }]);

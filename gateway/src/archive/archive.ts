@@ -102,7 +102,7 @@ export function createArchive({
       try {
         await store.put(address, blob, query);
       } catch (error) {
-        // Nothing names these bytes, so a copy that stays is noise.
+        // No archive names these bytes, and their key is gone, so nobody could decrypt a copy that stays.
         await deleteOutside(hash, outside.slice(0, place));
         throw error;
       }

@@ -13,7 +13,7 @@ export interface Copy {
 }
 
 export interface Copies {
-  /** The first good copy. Stores that the archive names, and that have none or a bad one, are given it. */
+  /** The first good copy. It is written into the stores that the archive names and whose copy is missing or bad. */
   fetch(opened: Opened, query: Query): Promise<Buffer>;
   /** Reads every copy. `blob` is a good one; throws Unsound, or the failure of a store, if there is none. */
   check(opened: Opened, query: Query): Promise<{ blob: Buffer; copies: Copy[] }>;

@@ -51,9 +51,9 @@ export interface Opened {
 interface Opening {
   /** The archive with this pointer, and with this id where one is given. */
   open(pointer: string, archiveId: string | null, query: Query): Promise<Opened>;
-  /** Does it, and puts a problem on the record. */
+  /** Does the work, and records a problem in the audit log and the metrics. */
   note<T>(opened: Pick<Opened, 'archiveId'>, query: Query, work: () => Promise<T>): Promise<T>;
-  /** Puts a problem of one store, or of the whole archive, on the record. */
+  /** Records a problem of one store, or of the whole archive. */
   report(archiveId: string, problem: Problem, store: string | null, query: Query): Promise<void>;
 }
 

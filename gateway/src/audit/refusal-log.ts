@@ -1,5 +1,5 @@
-// What the log tells of calls and requests that were refused or failed: the first of a kind in a line of its own, all others of the same
-// ten seconds in one line with their number, so that nobody can flood it.
+// Logs calls and requests that were refused or failed: the first of a kind in a line of its own, all others of the same
+// ten seconds in one line with their number, so that no client can flood the log.
 import type { Logger } from 'pino';
 import type { PublicError } from '../base/errors.ts';
 import { createRepeats } from './repeats.ts';

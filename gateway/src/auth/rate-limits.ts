@@ -122,7 +122,7 @@ function createLimiter(keyPrefix: string, points: number, store: WorkerPool | nu
     tableName: 'call_counts',
     tableCreated: true,
     clearExpiredByTimeout: false,
-    // What is beyond the limit costs no query.
+    // A call beyond the limit costs no query.
     inMemoryBlockOnConsumed: points,
     // While the database is away, or too slow, each process counts for itself.
     insuranceLimiter: new RateLimiterMemory(options),

@@ -61,7 +61,7 @@ export function withHeaders(identity: Identity, headers: IncomingHttpHeaders): I
   };
 }
 
-/** The name in a header, or null without it. A name that none can have is refused: without it a search would cover every project. */
+/** The name in a header, or null without it. A name that no project can have is refused: without it a search would cover every project. */
 function nameIn(headers: IncomingHttpHeaders, header: string, isName: (name: string) => boolean, valid: string) {
   const field = header.toLowerCase();
   const name = textOf(headers, field);

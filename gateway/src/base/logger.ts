@@ -11,7 +11,7 @@ const REDACTED = [
   ...['content', 'query'],
 ];
 
-/** JSON lines. Never contents: what is logged is named field by field, and what slips in under these names is cut out. */
+/** JSON lines. Never contents: the fields that are logged are named one by one, and contents under these names are cut out. */
 export function createLogger(level: string, to: number | DestinationStream = 1, environment = 'development'): Logger {
   return pino(
     {

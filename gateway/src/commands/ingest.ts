@@ -64,7 +64,7 @@ export async function ingest(env: NodeJS.ProcessEnv, paths: string[], given: Ing
     const options = withPlace(env, paths, given);
     if (options.prune) checkPrunable(paths, options);
     const client = await connect(env, options);
-    // What was stored and has not been touched since need not be sent again while watching.
+    // While watching, a file that was stored and has not been touched since need not be sent again.
     const known = new Map<string, string>();
     const once = async () => {
       const tally: Tally = { inserted: 0, updated: 0, unchanged: 0, failed: 0, deleted: 0, problems: [] };

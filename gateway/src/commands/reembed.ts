@@ -10,8 +10,10 @@ import {
   type Embedder,
   EmbedderUnavailable,
   EmbeddingRejected,
+  embeddingConfig,
   LOCAL_MODEL,
   providerOf,
+  providerVariables,
   STORED_DIMENSIONS,
 } from '../embeddings/index.ts';
 import { HomeLocked } from '../home/lock.ts';
@@ -134,11 +136,11 @@ async function change(
 }
 
 function embedderFor(config: Config, model: string, options: ReembedOptions): Promise<Embedder> {
-  const { embedding } = config;
+  const embedding = embeddingConfig(config.embedding);
   const provider = providerOf(embedding, model);
   if (!provider)
     throw new ConfigError(
-      `--model ${model}: needs OPENAI_API_KEY or OPENAI_BASE_URL, here and where the gateways run; ${LOCAL_MODEL} needs neither`,
+      `--model ${model}: needs ${providerVariables}, here and where the gateways run; ${LOCAL_MODEL} needs no variable`,
     );
   const fallback = embedding.provider === provider.name ? embedding.dimensions : STORED_DIMENSIONS;
   const dimensions = provider.dimensionsOf(model) ?? wholeNumber('--dimensions', options.dimensions, fallback);
@@ -178,7 +180,7 @@ async function embedAll(
       } catch (error) {
         if (!(error instanceof ModelUnavailable)) throw error;
         if (++outages >= OUTAGES_AT_MOST)
-          throw new Unfinished(`${error.message}. What was embedded is kept: run this again to go on.`);
+          throw new Unfinished(`${error.message}. The vectors so far are kept: run this again to go on.`);
         progress.update(0, `${error.message}: trying again`);
         await sleep(backoffSeconds(outages, OUTAGE_LAST_SECONDS) * 1_000, null, { signal }).catch(() => {});
       } finally {

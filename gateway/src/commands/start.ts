@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { createLogger } from '../base/logger.ts';
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
-import type { Embedder } from '../embeddings/index.ts';
+import { type Embedder, embeddingConfig } from '../embeddings/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { keepCompiledModules } from '../home/cache.ts';
 import { credentialsPath } from '../home/credentials.ts';
@@ -108,13 +108,12 @@ function explain(error: NodeJS.ErrnoException): string {
   return `l9-memory could not start: ${first.message}`;
 }
 
-function embedderLine({ embedding }: Config, { model, dimensions }: Embedder, serving: string): string {
+function embedderLine(config: Config, { model, dimensions }: Embedder, serving: string): string {
   if (model !== serving)
     return `none: no provider for the serving model ${serving} is configured, so searches use words only (docs/how-to/change-the-embedding-model.md)`;
+  const { model: wanted } = embeddingConfig(config.embedding);
   const configured =
-    embedding.model === serving
-      ? ''
-      : `; ${embedding.model} is configured: \`l9-memory reembed --model ${embedding.model}\` changes to it`;
+    wanted === serving ? '' : `; ${wanted} is configured: \`l9-memory reembed --model ${wanted}\` changes to it`;
   return `${model}, ${dimensions} dimensions${configured}`;
 }
 

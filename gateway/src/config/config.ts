@@ -12,15 +12,21 @@ export { ConfigError };
 export const LOCAL_MODEL = 'all-MiniLM-L6-v2-int8';
 export const LOCAL_DIMENSIONS = 384;
 
-export interface EmbeddingConfig {
-  provider: 'openai' | 'local';
-  model: string;
+/** As the environment says it. The list of providers makes an EmbeddingConfig of it. */
+export interface EmbeddingSettings {
+  /** Null: the default of the provider that is configured. */
+  model: string | null;
   dimensions: number;
   apiKey: string | null;
   baseUrl: string | null;
   timeoutMs: number;
   /** After how long without a call the bundled model is let go; 0: never. */
   idleMs?: number;
+}
+
+export interface EmbeddingConfig extends EmbeddingSettings {
+  provider: string;
+  model: string;
 }
 
 export interface ChatConfig {
@@ -82,7 +88,7 @@ export interface Config {
   /** The key of the environment; null: the one of credentials.json. */
   archiveKey: string | null;
   archive: ArchiveConfig;
-  embedding: EmbeddingConfig;
+  embedding: EmbeddingSettings;
   /** The chat model that extracts facts and writes summaries for tenants that enabled it; null without one. */
   chat: ChatConfig | null;
   /** How often expired memories are deleted; 0: only on request. */
@@ -177,7 +183,6 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
   refuseSharedKeys(Object.fromEntries(mcp.map(({ name, keys }) => [nameOf(name), keys.data ?? []])));
 
   const logFormat = settings.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json');
-  const isOpenAi = Boolean(settings.OPENAI_API_KEY || settings.OPENAI_BASE_URL);
   return {
     databaseUrl: settings.DATABASE_URL ?? null,
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
@@ -219,9 +224,8 @@ export function loadConfig(env: NodeJS.ProcessEnv, isTerminal = process.stdout.i
       org: settings.L9_ORG ?? settings.CORTEX_ORG ?? null,
     },
     embedding: {
-      provider: isOpenAi ? 'openai' : 'local',
-      model: isOpenAi ? (settings.EMBEDDING_MODEL ?? 'text-embedding-3-small') : LOCAL_MODEL,
-      dimensions: isOpenAi ? settings.EMBEDDING_DIMENSIONS : LOCAL_DIMENSIONS,
+      model: settings.EMBEDDING_MODEL ?? null,
+      dimensions: settings.EMBEDDING_DIMENSIONS,
       apiKey: settings.OPENAI_API_KEY ?? null,
       baseUrl: settings.OPENAI_BASE_URL ?? null,
       timeoutMs: settings.EMBEDDING_TIMEOUT_MS,

@@ -25,7 +25,7 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** A key that is sent in a header: what a header can't carry would fail at the first call only. */
+/** A key that is sent in a header: a key that a header can't carry would fail at the first call only. */
 const headerKey = z.string().regex(/^[\x21-\x7e]+$/, 'must be letters, digits and signs of ASCII, without spaces');
 
 export const masterKeys = z.string().superRefine((text, context) => {

@@ -37,8 +37,8 @@ export function asOutage(error: unknown): unknown {
 }
 
 /**
- * Whatever keeps the gateway from a connection (a database that was dropped or takes no connections, a password that was changed),
- * callers can only try again. The log gets its code at first, when it changes, and when it is over, not for each call.
+ * When the gateway gets no connection, callers can only try again, whatever the cause (a database that was dropped or takes no
+ * connections, a password that was changed). The log gets its code at first, when it changes, and when it is over, not for each call.
  */
 export function watchConnecting(logger: Logger): Connecting {
   let last: string | null = null;

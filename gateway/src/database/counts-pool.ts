@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { WorkerPool } from './database.ts';
 
-// Counting a call takes a millisecond. What takes much longer waits for a lock, or for a server that is away.
+// Counting a call takes a millisecond. A count that takes much longer waits for a lock, or for a server that is away.
 const TIMEOUT_MS = 1_000;
 // PostgreSQL ends a statement itself; this is for a server that does not answer at all.
 const NO_ANSWER_MS = 2 * TIMEOUT_MS;

@@ -25,7 +25,7 @@ export const listFiles = (dataDir: string): string[] =>
 
 export const isTableFile = (file: string): boolean => /^(base|global)[/\\].*\d+(_\w+)?(\.\d+)?$/.test(file);
 
-/** What initdb makes. Tools that copy files only leave out those that are empty. */
+/** The folders that initdb makes. A tool that copies only files leaves out the empty ones. */
 export const FOLDERS = [
   'base',
   DATABASE_FOLDER,

@@ -17,7 +17,7 @@ export interface Database {
   workerPool: pg.Pool;
   /** The same for the job of this name. The jobs get their connections in turn, so that none waits for all that another does. */
   jobPool(name: string): pg.Pool;
-  /** As l9_worker, where gateways count calls together: what takes longer than a second fails. Only on a server. */
+  /** As l9_worker, where gateways count calls together: a query that takes longer than a second fails. Only on a server. */
   countsPool?: WorkerPool;
   /** What the connections are doing now, by the pool that they belong to. */
   pools(): Readonly<Record<string, PoolState>>;
@@ -27,7 +27,7 @@ export interface Database {
   psqlUrl: string;
   /** Calls back when this channel is notified, or may have been. Resolves to a function that stops listening. */
   listen(channel: string, onNotify: () => void): Promise<() => Promise<void>>;
-  /** Whether the engine was ended by `rest`. The next query starts it again; what can wait should make none. */
+  /** Whether the engine was ended by `rest`. The next query starts it again; work that can wait should make no query. */
   isResting(): boolean;
   /** Ends the embedded engine if nobody uses it, to give its memory back. */
   rest?(): Promise<void>;

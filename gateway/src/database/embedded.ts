@@ -95,11 +95,11 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
   // Memory of WebAssembly can grow but not shrink, so the engine is ended, and the next user starts it again.
   const rest = async () => {
     if (engine.hasEnded() || queue.taken() > 0 || queue.waiting() > 0) return;
-    // Whoever comes now waits until the engine has closed its files.
+    // A request that comes now waits until the engine has closed its files.
     const endTurn = await queue.takeUnlimited('rest');
     try {
       const client = await onlyPool.connect();
-      // What pg remembers of the session ends with it.
+      // The session ends, so pg must forget what it knows of it.
       client.release(true);
       isResting = true;
       await engine.close();
@@ -150,7 +150,7 @@ export async function openEmbedded(config: Config, logger: Logger, onPrepare?: (
       isResting: () => isResting,
       rest,
       wake() {
-        // Whoever needs the engine gets the error.
+        // The next request that needs the engine gets the error.
         if (isResting) revive().catch(() => {});
       },
       close: async () => {

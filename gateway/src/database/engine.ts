@@ -29,7 +29,7 @@ export type EngineAnswer =
 /** The embedded engine in a thread of its own. It has one session, so its users take turns. */
 export interface Engine {
   /**
-   * Sends messages of the wire protocol that end with a round trip. The answer comes in parts. What runs for longer than the limit is
+   * Sends messages of the wire protocol that end with a round trip. The answer comes in parts. A statement that runs for longer than the limit is
    * cancelled (57014); an engine that doesn't obey is ended.
    */
   execute(bytes: Uint8Array, onData: (part: Buffer) => void, limitMs?: number | null): Promise<void>;

@@ -1,4 +1,4 @@
-// What monitors ask the database. They get an answer also while it gives none.
+// The queries of monitors. They get an answer even while the database gives none.
 
 import type pg from 'pg';
 import type { Logger } from 'pino';

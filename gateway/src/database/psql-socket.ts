@@ -105,10 +105,11 @@ export async function servePsql(
     let turn: pg.PoolClient | null = null;
     let idle: NodeJS.Timeout | undefined;
     let isOpen = true;
-    // Named statements end with the turn, but the client expects them to last, so they are prepared again in the next turn.
-    const parses = new Map<string, Buffer>();
-    const parsed = new Set<string>();
-    const missing = new Set<string>();
+    // Named statements end with the turn, but the client expects them to last, so they are prepared again in the next turn:
+    // the messages that prepared them, those that this turn has, and those that it must prepare before the batch.
+    const statements = new Map<string, Buffer>();
+    const prepared = new Set<string>();
+    const toPrepare = new Set<string>();
 
     const send = (bytes: Uint8Array) => {
       if (socket.writable) socket.write(bytes);
@@ -119,7 +120,7 @@ export async function servePsql(
       const client = turn;
       turn = null;
       if (!client) return;
-      parsed.clear();
+      prepared.clear();
       let failure: Error | undefined;
       try {
         await resetSession(current());
@@ -152,9 +153,10 @@ export async function servePsql(
         await onTurnStart();
       }
       if (!isOpen) return endTurn();
-      for (const name of missing) {
-        missing.delete(name);
-        await execute(parses.get(name)!, (data) => {
+      for (const name of toPrepare) {
+        toPrepare.delete(name);
+        await execute(statements.get(name)!, (data) => {
+          // The client did not ask for this, so it gets no answer but an error.
           if (data[0] === 'E'.charCodeAt(0)) send(data);
         });
       }
@@ -168,11 +170,12 @@ export async function servePsql(
     }
 
     const need = (name: string) => {
-      if (!parses.has(name) || parsed.has(name)) return;
-      parsed.add(name);
-      missing.add(name);
+      if (!statements.has(name) || prepared.has(name)) return;
+      prepared.add(name);
+      toPrepare.add(name);
     };
 
+    /** The types of messages are letters: P parses a statement, B binds it, D describes it, C closes it, E executes it, S ends the batch. */
     async function handle({ type, bytes: given }: WireMessage) {
       const bytes = replaceIfItEndsTheEngine(type, given);
       switch (type) {
@@ -186,8 +189,8 @@ export async function servePsql(
         case 'P': {
           const [name] = texts(bytes, 1);
           if (name) {
-            parses.set(name, bytes);
-            parsed.add(name);
+            statements.set(name, bytes);
+            prepared.add(name);
           }
           break;
         }
@@ -196,12 +199,13 @@ export async function servePsql(
           break;
         case 'D':
         case 'C': {
+          // Both name a statement (S) or a portal, which ends with its transaction.
           if (bytes[5] !== 'S'.charCodeAt(0)) break;
           const [name] = texts(bytes, 1, 1);
           if (type === 'D') need(name!);
           else {
-            parses.delete(name!);
-            parsed.delete(name!);
+            statements.delete(name!);
+            prepared.delete(name!);
           }
           break;
         }

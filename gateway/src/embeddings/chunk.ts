@@ -48,7 +48,7 @@ export function* chunkSteps(
   limits: ChunkLimits,
 ): Generator<void, Chunk[]> {
   const { maxTokens, overlapTokens } = limits;
-  // Units must be smaller than the overlap; otherwise a text without spaces would have none.
+  // Units must be smaller than the overlap; otherwise the chunks of a text without spaces would not overlap.
   const unitTokens = Math.max(1, Math.min(maxTokens, overlapTokens > 0 ? overlapTokens >> 1 : maxTokens));
   const units = yield* unitsOf(text, countTokens, unitTokens);
   if (units.reduce((sum, unit) => sum + unit.tokens, 0) <= maxTokens) return [];

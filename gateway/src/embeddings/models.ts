@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../database/index.ts';
 import { cachedEmbedder, cachedQueryEmbedder } from './cache.ts';
 import { type Embedder, type EmbeddingConfig, isKnown, type TextVector } from './embedder.ts';
-import { configFor, createEmbedder, providerOf } from './index.ts';
+import { configFor, createEmbedder, providerOf, providerVariables } from './index.ts';
 import { DEFAULT_CAPACITY, type ScheduledEmbedder, scheduled } from './scheduler.ts';
 
 interface ModelInUse {
@@ -66,7 +66,7 @@ export async function openModels(
       embedders.set(model, null);
       logger.warn(
         { model, state },
-        'no provider for this model is configured: set OPENAI_API_KEY or OPENAI_BASE_URL, or change the model with `l9-memory reembed --model`',
+        `no provider for this model is configured: set ${providerVariables}, or change the model with \`l9-memory reembed --model\``,
       );
     }
   }

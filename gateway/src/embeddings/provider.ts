@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { EmbeddingConfig } from '../config/config.ts';
+import { type EmbeddingConfig, type EmbeddingSettings } from '../config/config.ts';
 import type { Embedder } from './embedder.ts';
 
 /** How much of a provider may be used at once. */
@@ -16,9 +16,13 @@ export interface Capacity {
 
 /** A source of vectors. To add one, add a file in providers/ and an entry in the list of providers. */
 export interface EmbeddingProvider {
-  name: EmbeddingConfig['provider'];
+  name: string;
+  /** Each of these variables of the environment configures it, and messages name them. */
+  variables: readonly string[];
+  /** The model and the dimensions that the environment asks of it; null if it is not configured. */
+  configured(settings: EmbeddingSettings): { model: string; dimensions: number } | null;
   /** True if it can serve this model with this configuration. */
-  canServe(model: string, config: EmbeddingConfig): boolean;
+  canServe(model: string, settings: EmbeddingSettings): boolean;
   /** The dimensions of a model if they are fixed; null if the configuration decides them. */
   dimensionsOf(model: string): number | null;
   capacity: Capacity;

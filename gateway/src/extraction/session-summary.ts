@@ -1,4 +1,4 @@
-// A chat model's summary of a session that is being archived: what stays in the index, and is found by searches.
+// A chat model's summary of a session that is being archived. It stands in the index, where searches find it.
 import { z } from 'zod';
 import { askReserved, BudgetSpent, reserve, type Spending } from './budget.ts';
 import { ChatError, type ChatRequest } from './chat.ts';

@@ -5,7 +5,7 @@ import { KnownError } from '../base/errors.ts';
 
 const PATHS = ['/graphql', '/mcp', '/attach', '/health', '/ready', '/metrics', '/register', '/.well-known'];
 
-/** What a page may send, and may read of an answer. */
+/** The headers that a page may send, and those of an answer that it may read. */
 const REQUEST_HEADERS =
   'Authorization, Content-Type, Accept, X-API-Key, X-Correlation-Id, X-L9-Project, X-L9-Branch, MCP-Protocol-Version, MCP-Session-Id, traceparent';
 const RESPONSE_HEADERS = 'Retry-After, WWW-Authenticate, X-Request-Id, MCP-Protocol-Version';

@@ -7,7 +7,7 @@ import { MAX_VALUES, type ParsedBody, parseBody } from './parse-body.ts';
 
 /** An archived session of 25 MiB, escaped. */
 export const MAX_BODY_BYTES = 40 * 1024 * 1024;
-/** What any call may send, and what is parsed without a thread of its own. */
+/** The largest body that any call may send, and that is parsed without a thread of its own. */
 const MAX_PLAIN_BYTES = 2 * 1024 * 1024;
 
 const readBody = express.raw({ type: 'application/json', limit: MAX_BODY_BYTES });

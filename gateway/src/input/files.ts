@@ -49,14 +49,14 @@ function requireFile(path: string, stats: Stats): void {
 
 export interface OpenFile {
   descriptor: number;
-  /** Its size when it was opened. What is appended meanwhile is not read, so that reading ends. */
+  /** Its size when it was opened. Bytes that are appended meanwhile are not read, so that reading ends. */
   size: number;
 }
 
 /** Opens a file for reading. Throws UnreadableFile. */
 export const openFile = (path: string): OpenFile =>
   onFileSystem(path, () => {
-    // Opening a device can change it, so it is looked at before; what is opened is looked at again.
+    // Opening a device can change it, so it is checked before; the opened file is checked again.
     requireFile(path, statSync(path));
     // Without O_NONBLOCK, opening a named pipe waits for somebody who writes.
     const descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));

@@ -3,7 +3,7 @@
 // As identity.is_blank() in the database has it: white space, those without a shape, and fillers.
 const SEEN = /[^\s\x85\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/u;
 
-/** Whether there is nothing in a text that can be seen. */
+/** Whether a text has no visible character. */
 export const isBlank = (text: string | null | undefined): boolean => !text || !SEEN.test(text);
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -40,7 +40,7 @@ export async function* decodeChunks(chunks: AsyncIterable<Uint8Array>, encoding:
   }
 }
 
-/** As its byte order mark says, UTF-16 or UTF-8; UTF-8 without one. What is not in that encoding becomes UNDECODED. */
+/** As its byte order mark says, UTF-16 or UTF-8; UTF-8 without one. Bytes that are not in that encoding become UNDECODED. */
 export async function* decodeByMark(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const iterator = chunks[Symbol.asyncIterator]();
   const first = await iterator.next();

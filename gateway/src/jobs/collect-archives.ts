@@ -26,7 +26,7 @@ export const collectArchives = (stores: readonly Store[]): PeriodicJob => ({
             await pool.query('select archive.note_deletion($1, $2)', [archive_id, store.name]);
           }
         } catch (error) {
-          // The keys are gone, so what stays is noise. The next run tries again.
+          // The keys are gone, so nobody can decrypt the bytes that stay. The next run tries again.
           logger.warn({ store: store.name, code: sqlstateOf(error) }, 'bytes of deleted archives could not be deleted');
           break;
         }

@@ -1,5 +1,5 @@
 // Embeds the memories in the queue for vectors, in turns: some that wait for their first vector, the newest first, then a few chunks of a
-// long one. The queue is in the database, so this can stop at any point: what was not stored is leased again.
+// long one. The queue is in the database, so this can stop at any point: memories without a stored vector are leased again.
 import type { Logger } from 'pino';
 import { SQLSTATE, sqlstateOf } from '../base/errors.ts';
 import type { WorkerPool } from '../database/index.ts';

@@ -67,7 +67,7 @@ const mapped = (properties: Record<string, Schema>) =>
   Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, lean(schema)]));
 
 /**
- * The fields of an answer and their types, one level deep: what an answer holds can be read in the answer. Those that may be null are
+ * The fields of an answer and their types, one level deep: the answer itself shows the rest. Those that may be null are
  * left out, because hosts read no single way to say that.
  */
 export function leanOutput(schema: z.ZodType, further: Record<string, Schema>): Lean {

@@ -1,4 +1,4 @@
-// Messages of JSON-RPC as clients send them. What they fill in for what they leave out goes, what they encoded twice is decoded, and a
+// Messages of JSON-RPC as clients send them. Placeholders for left-out arguments are removed, arguments that were encoded twice are decoded, and a
 // message that can't be a request gets the error code that the specification has for it: the SDK answers with that of its parser.
 import {
   ErrorCode,
@@ -14,7 +14,7 @@ import { isObject, readInput } from '../operations/read-input.ts';
 
 type Id = RequestId;
 
-/** The id in the answer to what has none. */
+/** The id in the answer to a message without an id. */
 export const NO_ID = null as unknown as Id;
 
 export const errorMessage = (id: Id, code: number, message: string): JSONRPCErrorResponse => ({
@@ -47,7 +47,7 @@ function readMessage(given: unknown): ReadMessage {
   if ('id' in given && !isId) return invalidRequest('id: must be a text or a whole number');
   if (isAnswer) return checked(given, known);
   if (typeof method !== 'string') return invalidRequest('method: must be a text');
-  // Whatever else a client adds says nothing that the protocol knows.
+  // The protocol knows no other fields, so those that a client adds are left out.
   const message = { jsonrpc, ...(isId && { id }), method };
   if (!('params' in given)) return checked(message, known);
   const params = given.params ?? {};
@@ -72,7 +72,7 @@ export function readMessages(given: unknown): ReadMessage[] {
 const withoutNulls = (fields: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 
-/** Refuses what the SDK would not take for a message, and leave unanswered. */
+/** Refuses a message that the SDK would ignore, without an answer, because it does not follow the schema. */
 function checked(message: object, id: Id): ReadMessage {
   const parsed = JSONRPCMessageSchema.safeParse(message);
   if (parsed.success) return { message: message as JSONRPCMessage, refusal: null };
@@ -80,7 +80,7 @@ function checked(message: object, id: Id): ReadMessage {
     'method' in message
       ? invalid(
           id,
-          '_meta: its progressToken must be a text or a whole number, and what else the protocol defines as it says',
+          '_meta: its progressToken must be a text or a whole number, and its other fields as the protocol defines them',
         )
       : invalid(id, 'an answer must have a result or an error', ErrorCode.InvalidRequest);
   return { message: null, refusal };

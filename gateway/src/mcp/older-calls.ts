@@ -43,7 +43,7 @@ function placeIn(scope: unknown): Arguments | null {
   }
 }
 
-/** With today's names; what is there under both keeps today's. */
+/** With today's names. An argument that is given under both names keeps the value under today's. */
 function renamed(given: Arguments): Arguments {
   const result: Arguments = {};
   const place = placeIn(given.scope);

@@ -49,7 +49,7 @@ export interface McpDependencies {
   refuse: (identity: Identity, toolName: string, error: KnownError) => Promise<PublicError>;
 }
 
-/** `asked` names the sets of tools to list. What is not listed is answered all the same, unless the key is cut down. */
+/** `asked` names the sets of tools to list. A tool that is not listed is answered all the same, unless the key is limited. */
 export function createMcpServer(
   identity: Identity,
   asked: readonly ToolSet[] | null,

@@ -18,7 +18,7 @@ const ID_AT_END = new RegExp(String.raw`,\s*${ID}\s*(?:,\s*${NAMED}\s*)*\}\s*$`)
 
 export interface StdioMessages {
   send(message: JSONRPCMessage): void;
-  /** Resolves when there is nobody to talk to any more. */
+  /** Resolves when the client has gone. */
   ended: Promise<void>;
 }
 

@@ -69,7 +69,7 @@ export async function mcp(
       if ('method' in message && message.method === 'notifications/cancelled') cancel(message.params?.requestId);
       return local.onmessage?.(message);
     }
-    // A call without an id could tell nobody what became of it.
+    // A call without an id expects no answer, so it is dropped.
     if (!isJSONRPCRequest(message)) return;
     const giveUp = new AbortController();
     const passing = withLocalSession(message, env)
@@ -122,7 +122,7 @@ const headersOf = (place: Place): Record<string, string> =>
     ),
   );
 
-/** The tools that the server lists for a key of this home folder, none of which is cut down to some sets. */
+/** The tools that the server lists for a key of this home folder. Such a key is not limited to some sets. */
 function toolsOf(asked: string): Tool[] {
   try {
     return listTools(null, parseToolSets(asked));

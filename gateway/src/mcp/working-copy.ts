@@ -23,7 +23,7 @@ export function inferProject(named: string | null, folder: string): string | nul
   return named ?? (isProject(name) ? name : null);
 }
 
-/** What the environment names goes before what the Git working copy says that holds the folder. */
+/** The environment goes before the Git working copy that holds the folder. */
 export function inferWorkingCopy(named: Place, folder: string, env: NodeJS.ProcessEnv = process.env): WorkingCopy {
   const root = rootOfWorkingCopy(folder);
   const inferred: WorkingCopy =

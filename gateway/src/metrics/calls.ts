@@ -55,7 +55,7 @@ export function operationMetrics(registers: Registry[]): CallMetrics {
   });
   const items = new Counter({
     name: 'l9_stored_items_total',
-    help: 'What operations were given to store, by kind of memory and status: inserted, updated, skipped_dedupe, …',
+    help: 'Items that operations were given to store, by kind of memory and status: inserted, updated, skipped_dedupe, …',
     labelNames: ['operation', 'kind', 'status'],
     registers,
   });

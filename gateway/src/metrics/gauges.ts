@@ -1,9 +1,9 @@
-// Gauges whose values come from the database. While it does not answer they have none: an old value would look like a current one.
+// Gauges whose values come from the database. While it does not answer, they have no value: an old one would look like a current one.
 import type pg from 'pg';
 import { Gauge, type Registry } from 'prom-client';
 import type { Monitored } from '../database/monitored.ts';
 
-/** What a gauge is called, what it says, and its value in a row. */
+/** The name of a gauge, its help text, and its value in a row. */
 export type Described<Row> = Record<string, [help: string, read: (row: Row) => number]>;
 
 /** Gauges of the columns of a query that returns one row. */

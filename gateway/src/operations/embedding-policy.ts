@@ -1,4 +1,4 @@
-// What operations embed, and what they do when the embedding provider is slow, down or rejects a text.
+// Says which texts operations embed, and what they do when the embedding provider is slow, down or rejects a text.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';

@@ -38,8 +38,8 @@ export const branch = z
   .string()
   .describe('Branch of the project it holds for. Default: that of your working copy; * for every branch.');
 export const scopes = z.array(z.string()).describe('Only these of your scopes.');
-export const onlyProject = z.string().describe('This project, and what belongs to none; * for all.');
-export const onlyBranch = z.string().describe('This branch, and what holds for every one; * for all.');
+export const onlyProject = z.string().describe('This project, and memories without a project; * for all.');
+export const onlyBranch = z.string().describe('This branch, and memories that hold for every branch; * for all.');
 export const tags = z.array(z.string()).max(64, 'at most 64').describe('Labels, at most 64.');
 export const onlyTags = z.array(z.string()).describe('Only memories with these tags.');
 export const where = object.describe(
@@ -53,7 +53,7 @@ export const tagsMatch = z
 export const threadId = z.string().describe('The conversation or task it belongs to.');
 export const hits = whole(1, 100).default(10).describe('Maximum number of results, 1 to 100.');
 export const minRelevance = fraction.describe(
-  'Leave out results of lower relevance, 0 to 1. Default: what is off-topic; 0 keeps all.',
+  'Leave out results of lower relevance, 0 to 1. Default: off-topic results are left out; 0 keeps all.',
 );
 export const maxTokens = whole(500, 1_000_000);
 export const packetId = uuid.describe('Id of the memory.');

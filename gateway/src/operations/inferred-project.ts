@@ -1,5 +1,5 @@
-// What a call leaves out is filled in from the working copy of the client. It is a default: the database decides what the
-// caller may read and write.
+// Fills in the project and branch that a call leaves out, from the working copy of the client. These are defaults: the database
+// decides what the caller may read and write.
 import { z } from 'zod';
 import type { Identity } from '../auth/identity.ts';
 import type { AnyOperation } from './operation.ts';
@@ -40,7 +40,7 @@ export function fillInProject(operation: AnyOperation, identity: Identity, given
   return { ...(project_id === EVERY ? others : input), ...narrowing(operation, identity, input) };
 }
 
-/** What was inferred for a call that succeeded: for a write, what the database gave to what was written. */
+/** The project and branch that were inferred for a call that succeeded: for a write, those that the database stored. */
 export function inferredIn(
   operation: AnyOperation,
   identity: Identity,

@@ -55,7 +55,7 @@ const builtIn = new Map(builtInKinds.map((kind) => [kind.kind, dataOf(kind)]));
 const hasFields = (data: unknown): boolean => isObject(data) && Object.keys(data).some((name) => name !== 'content');
 
 /**
- * Items of memory_store, whose data are as their kinds mean them. `rulesOf` finds the rules of a kind of the caller's tenant. What is
+ * Items of memory_store, whose data are as their kinds mean them. `rulesOf` finds the rules of a kind of the caller's tenant. A value that is
  * null or empty stays, because it says that a field is to be removed.
  */
 export async function withKindFields(

@@ -25,7 +25,7 @@ export interface Embedding {
   content(text: string): Promise<EmbeddedText | null>;
 }
 
-/** What an operation needs that takes several steps, some of them outside the database. */
+/** The services for an operation of several steps, some of them outside the database. */
 export interface Services {
   archive: Archive;
   query: Query;

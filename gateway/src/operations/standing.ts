@@ -38,7 +38,7 @@ export function withStanding<Row>({ standing, ...row }: AsStored<Row>): Row {
   } as Row;
 }
 
-/** Who reads: the creator of what it writes itself. Null if that is not known; then every line names its creator. */
+/** The reader, by the creator of its own memories. Null if that is not known; then every line names its creator. */
 export type Reader = string | null;
 
 const JOB = 'job';

@@ -8,7 +8,7 @@ import { INEXACT_NUMBER, INEXACT_REASON } from '../input/exact-json.ts';
 const MAX_LEVELS = 64;
 
 interface Named {
-  /** What the whole is called where no field of it is at fault. */
+  /** The name of the whole in an error that names no field of it. */
   whole: string;
   /** A field whose own fields are named instead of it. */
   inner: string | null;

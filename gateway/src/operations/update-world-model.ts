@@ -57,7 +57,7 @@ export const updateWorldModel = defineOperation({
       entities: z.array(z.string()).describe('The entities it names.'),
       outranked: z
         .array(object)
-        .describe('What changed nothing because an administrator had set it: entity_id and keys.'),
+        .describe('Attributes that stayed because an administrator had set them: entity_id and keys.'),
     })
     .register(graphqlTypes, {
       relations: {

@@ -30,7 +30,7 @@ export function mountIdle(app: Express, { idleMs, rest, wake }: IdleOptions) {
   const letGo = () => {
     resting = resting
       .then(() => (isIdle() ? rest(isIdle) : undefined))
-      // What could not be let go is tried again.
+      // The next rest tries again to give back the memory that this one could not.
       .catch(() => {})
       .then(() => {
         if (isIdle()) collectGarbage();

@@ -10,7 +10,7 @@ import { createRateLimits } from '../auth/rate-limits.ts';
 import { sqlstateOf } from '../base/errors.ts';
 import type { ChatConfig, Config } from '../config/config.ts';
 import { openDatabase } from '../database/index.ts';
-import { createEmbedder, type Embedder } from '../embeddings/index.ts';
+import { createEmbedder, type Embedder, embeddingConfig } from '../embeddings/index.ts';
 import { openModels } from '../embeddings/models.ts';
 import { openaiChat } from '../extraction/chat.ts';
 import { chatJobs } from '../extraction/jobs.ts';
@@ -46,7 +46,8 @@ export async function openServices(
 ) {
   // The model loads while the database opens.
   onProgress?.('loading the embedding model');
-  const configured = closing.add(embedder ?? (await createEmbedder(config.embedding, logger)));
+  const embedding = embeddingConfig(config.embedding);
+  const configured = closing.add(embedder ?? (await createEmbedder(embedding, logger)));
   const onPrepare = () => onProgress?.('preparing the database');
   if (home.data === 'empty') dropEmptyData(config);
   if (!config.databaseUrl) await fillHome(config, logger, onPrepare);
@@ -54,7 +55,7 @@ export async function openServices(
   const database = closing.add(await openDatabase(config, logger, onPrepare));
   signal?.throwIfAborted();
   const archiveKeys = await openArchiveKeys(config, home, database, logger);
-  const models = closing.add(await openModels(database, config.embedding, configured, logger));
+  const models = closing.add(await openModels(database, embedding, configured, logger));
   const directory = closing.add(await openDirectory(database, logger));
   const denials = closing.add(createDenials(database, logger));
   const refusals = closing.add(createRefusals(database, logger));
@@ -102,7 +103,7 @@ export async function openServices(
   /** Ends the embedded engine once its jobs have nothing to do, unless somebody needs it meanwhile. */
   const rest = async (isIdle: () => boolean) => {
     if (!database.rest || database.isResting() || !(await jobs.finish())) return;
-    // What the gauges say while it rests is what they say now.
+    // While the engine rests, the gauges keep the values of this moment.
     await metrics.render();
     if (isIdle()) await database.rest();
   };

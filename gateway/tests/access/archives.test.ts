@@ -134,7 +134,7 @@ describe('the access matrix of archives', () => {
   }
 
   for (const api of [mcp, graphql, sql]) {
-    describe(api.name, () => {
+    describe(`over ${api.name}`, () => {
       for (const caller of ['C', 'L'] as const) {
         for (const scope of scopes) {
           const mayStore = caller === 'L' ? yes : ofC.store[scope];

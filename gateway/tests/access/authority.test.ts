@@ -174,7 +174,7 @@ function insightOf(content: string, region: string) {
   return { insight_type: 'observation', content, entities: [{ entity_id: 'billing', attributes: { region } }] };
 }
 
-describe('what an administrator states after an agent', () => {
+describe('a statement by an administrator after an agent', () => {
   const gateway = useTestGateway();
 
   const memoriesOf = (operation: Wanted) =>

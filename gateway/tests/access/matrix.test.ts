@@ -68,7 +68,7 @@ describe('the access matrix', () => {
   for (const apiName of ['GraphQL', 'MCP', 'SQL functions', 'SQL tables']) {
     const api = () => apis.find(({ name }) => name === apiName)!;
 
-    describe(apiName, () => {
+    describe(`over ${apiName}`, () => {
       for (const caller of callers) {
         for (const scope of scopes) {
           it(`answers ${matrix.write[caller][scope]} when ${caller} writes ${scope}`, async () => {

@@ -35,7 +35,7 @@ describe('an archived session', () => {
     expect((await retrieve(gateway, 'C', whole.pointer)).result.session_data.messages).toStrictEqual(messages);
   });
 
-  it('may hold what no text can, over MCP and GraphQL, which is replaced as in a file', async () => {
+  it('may hold characters that no text can, over MCP and GraphQL: they are replaced as in a file', async () => {
     await keepMessages(gateway);
     const messages = [
       { role: 'user', text: 'Run it \ud83d now.' },
@@ -65,7 +65,7 @@ describe('an archived session', () => {
     10_000,
     1_000_000,
     serverUrl ? 20_000_000 : 4_000_000,
-  ])('of %d bytes comes back to the last byte', async (bytes) => {
+  ])('comes back to the last of %d bytes', async (bytes) => {
     await keepMessages(gateway);
     const session = sessionOf(`crank${bytes}`, bytes);
     const { pointer } = await store(gateway, 'C', session);
@@ -121,7 +121,7 @@ describe('an archived session', () => {
     expect(left).toStrictEqual({ keys: 0, blobs: 0 });
   });
 
-  it('of l-private is out of reach for C: by pointer, list, search, bytes, and by storing the same', async () => {
+  it('is out of reach for C in l-private: by pointer, list, search, bytes, and by storing the same', async () => {
     const session = sessionOf('turbine');
     const { pointer } = await store(gateway, 'L', session, { scope: 'l-private' });
     const missing = `cascade://${'0'.repeat(64)}`;
@@ -228,7 +228,7 @@ describe('an archived session', () => {
     ]);
   });
 
-  it('with a secret is refused whole, and nothing of it is stored', async () => {
+  it('is refused whole if it holds a secret, and nothing of it is stored', async () => {
     await keepMessages(gateway);
     const secret = `ghp_${'aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z'}xZ`;
     const session = sessionOf('spindle');
@@ -254,7 +254,7 @@ describe('an archived session', () => {
     [{ ...sessionOf('bolt'), timestamp: 'yesterday or so' }, /timestamp/],
     [{ ...sessionOf('bolt'), summary: 'x'.repeat(20_000) }, /16384/],
     [{ ...sessionOf('bolt'), messages: 'none' }, /messages/],
-  ])('is refused with the name of the field that is malformed', async (session, expected) => {
+  ])('is refused with the name of the field that is malformed: %j', async (session, expected) => {
     const { isError, text } = await gateway.tool('C', 'store_session_to_cascade', { session, project_id: 'l9' });
     expect(isError).toBe(true);
     expect(text).toMatch(/^INVALID_INPUT \(L9VAL\): session/);
@@ -283,7 +283,7 @@ describe('an archived session', () => {
     expect(text).toBe(`INVALID_INPUT (L9VAL): ${field}: give the session or its ${field}, not both`);
   });
 
-  it('with the bytes, the hash and the size of another one behind its row is refused over MCP and GraphQL', async () => {
+  it('is refused over MCP and GraphQL with the bytes, the hash and the size of another one behind its row', async () => {
     const [one, two] = [await store(gateway, 'C', sessionOf('cog')), await store(gateway, 'C', sessionOf('sprocket'))];
     await gateway.inSuperuserSession(async (session) => {
       await session.query('set session_replication_role = replica');

@@ -56,7 +56,7 @@ describe('a transcript of Claude Code', () => {
     });
   });
 
-  it('that was interrupted, or ended with an error of the API, did not succeed', async () => {
+  it('counts as failed if it was interrupted, or ended with an error of the API', async () => {
     const interrupted = [...claudeCodeSession];
     interrupted.push({
       type: 'user',
@@ -134,7 +134,7 @@ describe('a session of Codex', () => {
     );
   });
 
-  it('in the older form, with bare items, is read the same way', async () => {
+  it('is read the same way in the older form, with bare items', async () => {
     expect(await readSessionText(lines(oldCodexSession))).toMatchObject({
       session_id: '5973b6c0-94b8-487b-a530-2aeb6098ae0e',
       tool_name: 'codex',
@@ -145,14 +145,14 @@ describe('a session of Codex', () => {
     });
   });
 
-  it('whose last turn was aborted did not succeed', async () => {
+  it('counts as failed if its last turn was aborted', async () => {
     const aborted = [...codexSession, { type: 'event_msg', payload: { type: 'turn_aborted', reason: 'interrupted' } }];
     expect(await readSessionText(lines(aborted))).toMatchObject({ success: false });
   });
 });
 
-describe('plain files', () => {
-  it('of JSON lines with roles are read, with the calls of both big APIs', async () => {
+describe('a plain file', () => {
+  it('is read as JSON lines with roles, with the calls of both big APIs', async () => {
     const session = await readSessionFile(
       await file(
         'talk.jsonl',
@@ -182,7 +182,7 @@ describe('plain files', () => {
     ]);
   });
 
-  it('of one JSON document are read, on one line or on many, and a session read from a session is the same', async () => {
+  it('is read as one JSON document, on one line or on many, and a session read from a session is the same', async () => {
     const session = await readSessionText(lines(codexSession));
     for (const text of [JSON.stringify(session), JSON.stringify(session, null, 2), `\uFEFF${JSON.stringify(session)}`])
       expect(await readSessionText(text)).toEqual(session);
@@ -195,7 +195,7 @@ describe('plain files', () => {
     });
   });
 
-  it('tell the time in any of the fields and forms that tools write', async () => {
+  it('tells the time in any of the fields and forms that tools write', async () => {
     const dated = async (first: object, last: object, more = {}) => {
       const { timestamp, ended_at, notices } = await readSessionText(
         lines([
@@ -235,7 +235,7 @@ describe('plain files', () => {
     ]);
   });
 
-  it('hold the texts that a tool printed, with what no text can hold replaced', async () => {
+  it('holds the texts that a tool printed, with what no text can hold replaced', async () => {
     const session = await readSessionText(
       lines([
         { role: 'user', content: 'Run \uD83D it' },
@@ -260,7 +260,7 @@ describe('plain files', () => {
     expect(await readSessionFile(path)).toMatchObject({ messages: [{ text: 'caf\uFFFD' }] });
   });
 
-  it('are read whatever ends their lines, in UTF-8 or marked as UTF-16, and from an array that was cut short', async () => {
+  it('is read whatever ends its lines, in UTF-8 or marked as UTF-16, and from an array that was cut short', async () => {
     const said = [
       { role: 'user', content: 'Where does the émeu run?' },
       { role: 'assistant', content: 'Through the bush 🪶.' },
@@ -287,7 +287,7 @@ describe('plain files', () => {
     }
   });
 
-  it('keep what a tool was given up to a depth, however deep it nests', async () => {
+  it('keeps what a tool was given up to a depth, however deep it nests', async () => {
     const deep = `${'{"a":'.repeat(20_000)}"z"${'}'.repeat(20_000)}`;
     const session = await readSessionText(
       `{"role":"user","content":"Dig"}\n{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"Dig","input":${deep}}]}\n`,
@@ -297,7 +297,7 @@ describe('plain files', () => {
     expect(JSON.stringify(session)).toMatch(/"a":\{"a":"\[nested too deep\]"/);
   });
 
-  it('in no known format, or not in the one that was named, are refused without a word of what they hold', async () => {
+  it('is refused, without a word of what it holds, in an unknown format or in another than the named one', async () => {
     const secret = await file('passwd', 'root:x:0:0:secret\nmore\n');
     const refused = async (reading: Promise<unknown>, reason: string) => {
       const error = await reading.then(
@@ -320,7 +320,7 @@ describe('plain files', () => {
     await refused(readSessionText('null\n"text"\n7\n'), 'it holds no JSON object');
   });
 
-  it('are refused where there is no file, or something that need not end', async () => {
+  it('is refused where there is no file, or something that need not end', async () => {
     const pipe = join(folder, 'pipe');
     execFileSync('mkfifo', [pipe]);
     await symlink('circle', join(folder, 'circle'));
@@ -338,7 +338,7 @@ describe('plain files', () => {
       await expect(readSessionFile(path)).rejects.toThrow(`session: the file cannot be read: ${reason}`);
   });
 
-  it('of 20 MB on one line or on many are read in seconds', async () => {
+  it('is read in seconds if it has 20 MB on one line or on many', async () => {
     const long = { role: 'user', content: 'x'.repeat(1_000) };
     const many = await readSessionFile(await file('many.jsonl', lines(Array(20_000).fill(long))));
     expect(many.messages).toHaveLength(20_000);
@@ -350,7 +350,7 @@ describe('plain files', () => {
   });
 });
 
-describe('lines that hold no object', () => {
+describe('a line that holds no object', () => {
   const formats = {
     'claude-code': claudeCodeSession,
     codex: codexSession,
@@ -372,7 +372,7 @@ describe('lines that hold no object', () => {
     ']',
   ];
 
-  it.each(Object.entries(formats))('are skipped and counted in %s, wherever they stand', async (from, records) => {
+  it.each(Object.entries(formats))('is skipped and counted in %s, wherever it stands', async (from, records) => {
     const whole = await readSessionText(lines(records), { sessionId: 's' });
     const given = lines(records).split('\n').slice(0, -1);
     for (const line of broken) {
@@ -393,7 +393,7 @@ describe('lines that hold no object', () => {
     expect(all.messages).toEqual(whole.messages);
   });
 
-  it('take away a message whose own line is cut, and nothing else', async () => {
+  it('takes away the message whose own line is cut, and nothing else', async () => {
     const [first, second, third] = formats.jsonl.map((record) => JSON.stringify(record));
     expect(await readSessionText(`${first}\n${second!.slice(0, 20)}\n${third}\n`, { sessionId: 's' })).toMatchObject({
       messages: [{ text: 'Is it up?' }, { text: 'Thanks' }],

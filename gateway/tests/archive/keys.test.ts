@@ -8,8 +8,8 @@ import { POINTER, retrieve, sessionOf, store } from './support.ts';
 
 const key = (id: string) => `${id}:${randomBytes(32).toString('base64')}`;
 
-describe('the keys of archives', () => {
-  it('are wrapped anew without touching bytes, and then open without the former master key', async () => {
+describe('the key of an archive', () => {
+  it('is wrapped again without touching bytes, and then opens without the former master key', async () => {
     const [former, current] = [key('k1'), key('k2')];
     const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEY: former } });
     const { home } = gateway;
@@ -36,7 +36,7 @@ describe('the keys of archives', () => {
     await alone.close();
   });
 
-  it('are refused at the start if they are malformed, with the command that makes one', async () => {
+  it('is refused at the start if its master key is malformed, with the command that makes one', async () => {
     for (const name of ['ARCHIVE_KEY', 'LUMERA_MEMORY_KEY']) {
       const start = startTestGateway({ embedder: standIn, env: { [name]: 'k1:c2hvcnQ=' } });
       await expect(start).rejects.toThrow(
@@ -45,7 +45,7 @@ describe('the keys of archives', () => {
     }
   });
 
-  it('are wrapped anew in all tenants by an operator, who also verifies their archives', async () => {
+  it('is wrapped again in all tenants by an operator, who also verifies the archives', async () => {
     const [former, current] = [key('k1'), key('k2')];
     const gateway = await startTestGateway({ embedder: standIn, env: { ARCHIVE_KEY: former } });
     const { home } = gateway;

@@ -8,7 +8,7 @@ import { standIn } from '../support/stand-in.ts';
 import { type S3Server, startS3 } from './s3-server.ts';
 import { retrieve, sessionOf, store } from './support.ts';
 
-describe('archives that move to another store', () => {
+describe('an archive that moves to another store', () => {
   let folder: string;
   let bucket: S3Server;
   let restoreCredentials: () => void;
@@ -50,7 +50,7 @@ describe('archives that move to another store', () => {
     (await gateway.sql('L', 'select connectors from session_archives where pointer = $1', [pointer]))[0].connectors;
   const blobs = async () => (await gateway.asSuperuser('select count(*)::integer as n from archive_blobs'))[0].n;
 
-  it('go from postgres to file, and leave the database', async () => {
+  it('goes from postgres to file, and leaves the database', async () => {
     await restart('postgres', `file:${files()}`);
     expect(await verify()).toStrictEqual({ code: 0, out: '1 whole, 0 not, copies added: 1\n', err: '' });
     expect(await connectors()).toStrictEqual(['postgres', 'file']);
@@ -64,7 +64,7 @@ describe('archives that move to another store', () => {
     expect(await opens()).toBe(true);
   });
 
-  it('go from file to s3, whose bad copy is reported and repaired', async () => {
+  it('goes from file to s3, whose bad copy is reported and repaired', async () => {
     await restart(`file:${files()}`, 's3:sessions/archive');
     expect(await verify()).toMatchObject({ code: 0, out: '1 whole, 0 not, copies added: 1\n' });
     const whole = readFileSync(file());
@@ -87,7 +87,7 @@ describe('archives that move to another store', () => {
     expect(await connectors()).toStrictEqual(['s3']);
   });
 
-  it('go back into the database, and are deleted in every store that has them', async () => {
+  it('goes back into the database, and is deleted in every store that has it', async () => {
     await restart('s3:sessions/archive', 'postgres');
     expect(await verify()).toMatchObject({ code: 0, out: '1 whole, 0 not, copies added: 1\n' });
     await restart('postgres');
@@ -100,7 +100,7 @@ describe('archives that move to another store', () => {
     expect(waiting).toStrictEqual(['s3']);
   });
 
-  it('are not moved by a caller that may read but not change them, which is told so', async () => {
+  it('is not moved by a caller that may read but not change it, which is told so', async () => {
     const { pointer: its } = await store(gateway, 'L', sessionOf('rudder'), { scope: 'developer' });
     await restart('postgres', `file:${files()}`);
     expect(await verify('C')).toMatchObject({

@@ -100,7 +100,7 @@ describe('a session with a secret', () => {
 
   it.each(
     Object.keys(places),
-  )('of any pattern is refused in %s, with its pattern, and leaves nothing in the database, the logs and the data folder', async (place) => {
+  )('is refused in %s, for each pattern by its name, and leaves nothing in the database, the logs and the data folder', async (place) => {
     const notRefused: string[] = [];
     for (const [pattern, text] of Object.entries(examples)) {
       const { isError, text: said, result } = await store(places[place]!(text));
@@ -136,7 +136,7 @@ describe('a session with a secret', () => {
     await expectNoTraceOf(Object.values(given));
   });
 
-  it('of any provider, in the surroundings in which people meet it, is refused and leaves nothing', async () => {
+  it('is refused for the tokens of all providers, in the surroundings in which people meet them, and leaves nothing', async () => {
     expect(planted.length).toBeGreaterThan(20);
     const stored: string[] = [];
     for (const { provider, text } of planted) {

@@ -113,7 +113,7 @@ describe('the store s3', () => {
     expect((await retrieve(pointer)).result.verified).toBe(true);
   });
 
-  it('that refuses or is away leaves nothing half there, and says what was tried, without its address', async () => {
+  it('leaves nothing half there when it refuses or is away, and says what was tried, without its address', async () => {
     const count = async () =>
       Number((await gateway.asSuperuser("select count(*) as n from packet_store where packet_type = 'session'"))[0].n);
     const then = { sessions: await count(), objects: server.keys().length };

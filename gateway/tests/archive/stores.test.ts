@@ -15,7 +15,7 @@ import { type BlobServer, startBlobServer } from './blob-server.ts';
 import { startS3 } from './s3-server.ts';
 import { keepMessages, retrieve, sessionOf, store } from './support.ts';
 
-describe('stores outside the database', () => {
+describe('a store outside the database', () => {
   let folder: string;
   let blobs: BlobServer;
   let gateway: TestGateway;
@@ -41,7 +41,7 @@ describe('stores outside the database', () => {
 
   const files = () => readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
 
-  it('each have the bytes, which tell nothing', async () => {
+  it('has the bytes as every other store has them, and they tell nothing', async () => {
     const session = sessionOf('valve', 200_000);
     const { pointer } = await store(gateway, 'C', session);
     const name = pointer.slice('cascade://'.length);
@@ -55,7 +55,7 @@ describe('stores outside the database', () => {
     expect(row).toStrictEqual({ connectors: ['http', 'file'], redundancy: 2 });
   });
 
-  it('are repaired from each other, when one lies or lost its copy', async () => {
+  it('is repaired from another when it lies or lost its copy', async () => {
     const { pointer } = await store(gateway, 'C', sessionOf('rotor'));
     const name = pointer.slice('cascade://'.length);
     const whole = blobs.kept.get(name)!;
@@ -69,7 +69,7 @@ describe('stores outside the database', () => {
     expect((await retrieve(gateway, 'C', pointer)).result.verified).toBe(true);
   });
 
-  it('are not read without end by one that sends more than any session has', async () => {
+  it('is not read without end when it sends more than any session has', async () => {
     const { pointer } = await store(gateway, 'C', sessionOf('spring'));
     blobs.behaviour = 'endless';
     // The other store has a good copy.
@@ -83,7 +83,7 @@ describe('stores outside the database', () => {
   it.each([
     ['silent', /^BUSY \(L9BSY\): archive store http: put failed twice \(no answer within 2000 ms\)$/],
     ['full', /^BUSY \(L9BSY\): archive store http: put failed twice \(PUT was answered with HTTP 507\)$/],
-  ] as const)('that are %s leave nothing half there, nor a connection', async (how, message) => {
+  ] as const)('leaves nothing half there when it is %s, nor a connection', async (how, message) => {
     const before = { files: files().length, memories: await count() };
     const session = sessionOf(`bolt-${how}`);
     blobs.behaviour = how;
@@ -96,7 +96,7 @@ describe('stores outside the database', () => {
     expect((await store(gateway, 'C', session)).status).toBe('inserted');
   });
 
-  it('that are down leave nothing half there, and are not asked by a search', async () => {
+  it('leaves nothing half there when it is down, and is not asked by a search', async () => {
     const before = { files: files().length, memories: await count() };
     blobs.behaviour = 'down';
     const { isError, text } = await gateway.tool('C', 'store_session_to_cascade', {
@@ -113,7 +113,7 @@ describe('stores outside the database', () => {
     expect({ files: files().length, memories: await count() }).toStrictEqual(before);
   });
 
-  it('lose their copies at once when the archive is not entered', async () => {
+  it('loses its copy at once when the archive is not entered', async () => {
     const before = { files: files().length, blobs: blobs.kept.size, memories: await count() };
     blobs.onPut = () => gateway.asSuperuser('delete from archive.prepared_sessions');
     const { text } = await gateway.tool('C', 'store_session_to_cascade', {
@@ -190,12 +190,12 @@ const noDisk = whyNoSmallDisk();
   });
 });
 
-describe('fifty sessions', () => {
+describe('each of fifty sessions', () => {
   // The embedded engine keeps the memory that a session of 20 MB took, so it stores smaller ones here.
   const largest = serverUrl ? 20_000_000 : 200_000;
   const sizes = Array.from({ length: 50 }, (_, n) => Math.round(1_000 * (largest / 1_000) ** (n / 49)));
 
-  it('of many sizes come back to the last byte from each store', async () => {
+  it('comes back to the last byte from each store, whatever its size', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'l9-archive-'));
     const blobs = await startBlobServer();
     const bucket = await startS3(join(folder, 'bucket'), 'sessions');

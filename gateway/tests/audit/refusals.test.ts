@@ -55,7 +55,7 @@ describe('a flood of refused calls', () => {
   });
 });
 
-describe('repeated events', () => {
+describe('a repeated event', () => {
   interface Event {
     kind: string;
     group: string;
@@ -74,7 +74,7 @@ describe('repeated events', () => {
       maxKinds: 4,
     });
 
-  it('are all counted, in few rows', async () => {
+  it('is counted each time, in few rows', async () => {
     const events = fc.array(fc.record({ kind: fc.constantFrom(...'abcdefghij'), group: fc.constantFrom('C', 'L') }), {
       maxLength: 200,
     });
@@ -93,7 +93,7 @@ describe('repeated events', () => {
     );
   });
 
-  it('are written later where the database can not do it now, and are lost only where it never can', async () => {
+  it('is written later where the database cannot do it now, and is lost only where it never can', async () => {
     const rows: number[] = [];
     let lost = 0;
     let isAway = true;

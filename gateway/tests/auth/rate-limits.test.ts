@@ -224,8 +224,8 @@ describe('an address that sends wrong keys and tokens', () => {
   });
 });
 
-describeOnServer('several gateways on one database', () => {
-  it('count together, and name nobody in the table', async () => {
+describeOnServer('a gateway beside others on one database', () => {
+  it('counts together with them, and names nobody in the table', async () => {
     const env = { RATE_LIMIT_STORE: 'database', WRONG_KEYS_PER_MINUTE: '40' };
     const one = await startTestGateway({ embedder: standIn, env });
     const other = await startTestGateway({

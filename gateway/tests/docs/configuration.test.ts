@@ -3,7 +3,8 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError, loadConfig } from '../../src/config/config.ts';
-import { environment, SECRETS } from '../../src/config/environment.ts';
+import { SECRETS, environment } from '../../src/config/environment.ts';
+import { embeddingConfig } from '../../src/embeddings/index.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
@@ -155,7 +156,7 @@ describe('the configuration', () => {
 
   it('treats an empty value as unset', () => {
     expect(loadConfig({ PORT: '', DATABASE_URL: '', OPENAI_API_KEY: '' }).port).toBe(9001);
-    expect(loadConfig({ OPENAI_API_KEY: '' }).embedding.provider).toBe('local');
+    expect(embeddingConfig(loadConfig({ OPENAI_API_KEY: '' }).embedding).provider).toBe('local');
   });
 
   it('accepts several keys, in their order', () => {

@@ -8,7 +8,7 @@ import { errorKinds, isCounted, isOutage, KnownError, toPublicError } from '../.
 const root = join(import.meta.dirname, '..', '..', '..');
 const logger = pino({ level: 'silent' });
 
-describe('docs/errors.md', () => {
+describe('docs/reference/errors.md', () => {
   const page = readFileSync(join(root, 'docs', 'reference', 'errors.md'), 'utf8');
   const rows = [...page.matchAll(/^\| `(L9\w{3})` \| `(\w+)` \| `([^`]+)` \| (\d+) \| ([^|]+) \|/gm)].map(
     ([, ...cells]) => cells,

@@ -1,4 +1,4 @@
-// docs/kinds.md: its table is that of the rows, and its examples run as they are written.
+// docs/reference/kinds.md: its table is that of the rows, and its examples run as they are written.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cheapEmbedder } from '../access/attacker.ts';
@@ -6,7 +6,7 @@ import { useTestGateway } from '../support/gateway.ts';
 import { runBlocks } from './blocks.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
-const page = readFileSync(join(root, 'docs', 'kinds.md'), 'utf8');
+const page = readFileSync(join(root, 'docs', 'reference', 'kinds.md'), 'utf8');
 const blocks = (language: string) =>
   [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, body]) => body!);
 
@@ -67,7 +67,7 @@ const cells = (kind: Kind) => {
   return [`\`${kind.kind}\``, `\`${kind.view}\``, fields.join(', '), `${same}${until}`, locked, leaves];
 };
 
-describe('docs/kinds.md', () => {
+describe('docs/reference/kinds.md', () => {
   const gateway = useTestGateway({ embedder: cheapEmbedder });
 
   it('has the table of the built-in kinds, as their rows say', async () => {

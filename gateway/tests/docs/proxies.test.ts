@@ -162,7 +162,7 @@ const found = programs();
       body: JSON.stringify({ query }),
     });
 
-  describe.each(['Caddy', 'nginx', 'Cloudflare'])('%s', (name) => {
+  describe.each(['Caddy', 'nginx', 'Cloudflare'])('the example for %s', (name) => {
     it('passes MCP and GraphQL on, a memory of the greatest length included', async () => {
       const client = new Client({ name: 'test', version: '1' });
       const headers = { authorization: `Bearer ${gateway.apiKey('C')}` };
@@ -221,7 +221,7 @@ const found = programs();
     expect(await other.text()).toBe('');
   });
 
-  describe.each(['Caddy', 'nginx'] as const)('%s', (name) => {
+  describe.each(['Caddy', 'nginx'] as const)('the example for %s with trusted addresses', (name) => {
     it('names the address of the client, whatever the client claims to be', async () => {
       const wrong = `not-a-key-of-this-gateway-${name}`;
       const headers = { 'x-forwarded-for': '203.0.113.7' };

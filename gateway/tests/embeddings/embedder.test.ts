@@ -3,7 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import type { EmbeddingConfig } from '../../src/embeddings/index.ts';
-import { createEmbedder, LOCAL_MODEL, toVectorLiteral } from '../../src/embeddings/index.ts';
+import {
+  createEmbedder,
+  embeddingConfig,
+  LOCAL_MODEL,
+  providerOf,
+  toVectorLiteral,
+} from '../../src/embeddings/index.ts';
 import { MODEL_DIR } from '../../src/embeddings/text-worker.ts';
 
 const silent = pino({ level: 'silent' });
@@ -53,6 +59,28 @@ describe('createEmbedder', () => {
     await expect(createEmbedder({ ...local, dimensions: 1536 }, silent)).rejects.toThrow(/384 dimensions/);
     const wide: EmbeddingConfig = { ...local, provider: 'openai', apiKey: 'k', dimensions: 3072 };
     await expect(createEmbedder(wide, silent)).rejects.toThrow(/EMBEDDING_DIMENSIONS/);
+  });
+});
+
+describe('the list of providers', () => {
+  const settings = { model: null, dimensions: 1536, apiKey: null, baseUrl: null, timeoutMs: 1000 };
+  const chosen = (given: object) => {
+    const { provider, model, dimensions } = embeddingConfig({ ...settings, ...given });
+    return [provider, model, dimensions];
+  };
+
+  it('chooses the bundled model unless another provider is configured', () => {
+    expect(chosen({})).toStrictEqual(['local', LOCAL_MODEL, 384]);
+    expect(chosen({ model: 'wide', dimensions: 768 })).toStrictEqual(['local', LOCAL_MODEL, 384]);
+    expect(chosen({ apiKey: 'k' })).toStrictEqual(['openai', 'text-embedding-3-small', 1536]);
+    expect(chosen({ baseUrl: 'http://a/v1', model: 'wide', dimensions: 768 })).toStrictEqual(['openai', 'wide', 768]);
+    expect(chosen({ apiKey: 'k', model: LOCAL_MODEL, dimensions: 384 })).toStrictEqual(['openai', LOCAL_MODEL, 384]);
+  });
+
+  it('finds the provider of another model', () => {
+    expect(providerOf({ ...settings, apiKey: 'k' }, LOCAL_MODEL)?.name).toBe('local');
+    expect(providerOf({ ...settings, apiKey: 'k' }, 'wide')?.name).toBe('openai');
+    expect(providerOf(settings, 'wide')).toBeNull();
   });
 });
 

@@ -50,7 +50,7 @@ describe('the field of an error over GraphQL', () => {
       { steps: ['one'], inference_steps: 'two' },
       'envelope.inference_steps',
     ],
-  ])('keeps the names within a value of JSON', async (query, value, field) => {
+  ])('keeps the names within a value of JSON: %s', async (query, value, field) => {
     expect((await refusal(query, { value })).extensions).toMatchObject({ code: 'INVALID_INPUT', field });
   });
 

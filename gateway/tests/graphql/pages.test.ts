@@ -86,7 +86,7 @@ describe('a page', () => {
     expect((await gateway.graphql('C', affordable)).errors).toBeUndefined();
   });
 
-  it('of an answer of an operation counts too', async () => {
+  it('counts in the answer of an operation, too', async () => {
     const deep =
       '{ searchMemory(query: "page") { hits { memory { facts(first: 1000) { nodes { evidence { nodes { factId } } } } } } } }';
     expect(refused(await gateway.graphql('C', deep)).message).toMatch(/^query: costs \d+, at most 100000/);

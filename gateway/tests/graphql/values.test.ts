@@ -124,14 +124,14 @@ describe('a value that does not fit its type', () => {
   });
 });
 
-describe('the cursors of a list', () => {
+describe('a cursor of a list', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ embedder: cheapEmbedder });
   });
   afterAll(() => gateway.close());
 
-  it('lead through rows that have null in the ordered column', async () => {
+  it('leads through rows that have null in the ordered column', async () => {
     for (let n = 0; n < 6; n++) await gateway.save('C', `note ${n} about apples`);
     const { hits } = await gateway.call('C', 'search_memory', { query: 'apples' });
     await gateway.call('C', 'record_feedback', { access_id: hits[0].access_id, was_useful: true });

@@ -61,7 +61,7 @@ describe('the credentials of a home folder', () => {
     expect(JSON.parse(readFileSync(credentialsPath(home), 'utf8')).archive_key).toBeNull();
   });
 
-  it('are those of the home of the user where the path begins with ~', () => {
+  it('finds them in the home of the user where the path begins with ~', () => {
     expect(loadConfig({ L9_MEMORY_HOME: '~/memory' }).home).toBe(join(homedir(), 'memory'));
     expect(loadConfig({ L9_MEMORY_HOME: '~' }).home).toBe(homedir());
     expect(loadConfig({ L9_MEMORY_HOME: '/srv/~old' }).home).toBe('/srv/~old');

@@ -268,7 +268,7 @@ describeOnEmbedded('a home folder that was used', () => {
     expect(credentials().archive_key).toMatch(/^[\w-]{43}$/);
   });
 
-  describe('and has an archive', () => {
+  describe('with an archive', () => {
     const ASKED = /former archive key .*ARCHIVE_KEY/;
     beforeAll(async () => {
       home = origin.home;

@@ -83,11 +83,11 @@ async function gaveBack(server: Running, leases: string) {
   }
 }
 
-describe('a stop ends within its limit', () => {
+describe('a stop', () => {
   it.each([
     'SIGTERM',
     'SIGINT',
-  ] as const)('while a memory is embedded by a provider that does not answer (%s)', async (signal) => {
+  ] as const)('ends within its limit while a memory is embedded by a provider that does not answer (%s)', async (signal) => {
     const server = await home.serve([], silentProvider());
     hangs();
     await save(server.url, 'A short memory.');
@@ -96,7 +96,7 @@ describe('a stop ends within its limit', () => {
     await gaveBack(server, 'embeddings.pending_embeddings');
   });
 
-  it('while a long memory is embedded by the model on this machine', async () => {
+  it('ends within its limit while a long memory is embedded by the model on this machine', async () => {
     const server = await home.serve([], { DATABASE_QUEUE_TIMEOUT_MS: '60000' });
     await save(
       server.url,
@@ -107,7 +107,7 @@ describe('a stop ends within its limit', () => {
     await gaveBack(server, 'embeddings.pending_embeddings');
   });
 
-  it('while memories are embedded again, by a server and by the command', async () => {
+  it('ends within its limit while memories are embedded again, by a server and by the command', async () => {
     const env = silentProvider();
     const server = await home.serve([], env);
     await save(server.url, 'A memory with a vector.');
@@ -121,7 +121,7 @@ describe('a stop ends within its limit', () => {
     await gaveBack(server, 'embeddings.pending_embeddings');
   });
 
-  it('while facts are extracted', async () => {
+  it('ends within its limit while facts are extracted', async () => {
     const server = await home.serve([], silentChat());
     chat.answer = () => ({ hang: true });
     await graphql(
@@ -134,7 +134,7 @@ describe('a stop ends within its limit', () => {
     await gaveBack(server, 'extraction.pending_extractions');
   });
 
-  it('while a summary is written', async () => {
+  it('ends within its limit while a summary is written', async () => {
     const first = await home.serve([], silentChat());
     chat.answer = () => ({ hang: true });
     await graphql(
@@ -157,7 +157,7 @@ describe('a stop ends within its limit', () => {
     expect(server.stdout).not.toContain('without waiting for the work under way');
   });
 
-  it('while a session is archived in a store that does not answer, or waits for its summary', async () => {
+  it('ends within its limit while a session is archived in a store that does not answer, or waits for its summary', async () => {
     blobs.behaviour = 'silent';
     const env = {
       ...silentChat(),
@@ -173,7 +173,7 @@ describe('a stop ends within its limit', () => {
     await expect(archived).rejects.toThrow();
   });
 
-  it('while a large document is cut into sections', async () => {
+  it('ends within its limit while a large document is cut into sections', async () => {
     const server = await home.serve();
     const section = (place: number) => `## Part ${place}\n\n${`The keeper of lamp ${place} writes. `.repeat(40)}\n\n`;
     const body_md = Array.from({ length: 2_500 }, (_, place) => section(place)).join('');
@@ -187,7 +187,7 @@ describe('a stop ends within its limit', () => {
     await stored;
   });
 
-  it('when the last editor has left', async () => {
+  it('ends within its limit when the last editor has left', async () => {
     const server = await home.serve(['--on-demand'], silentProvider());
     hangs();
     const attached = await fetch(`${server.url}/attach`, { headers: { authorization: `Bearer ${home.key('C')}` } });
@@ -201,7 +201,7 @@ describe('a stop ends within its limit', () => {
     await gaveBack(server, 'embeddings.pending_embeddings');
   });
 
-  it('while it starts', async () => {
+  it('ends within its limit while the server starts', async () => {
     const server = home.run([main]);
     await sleep(700);
     const start = performance.now();

@@ -94,7 +94,7 @@ describe('a client', () => {
     }
   });
 
-  it('that sends the hash of a document, or a GET, is told to post the document', async () => {
+  it('is told to post the document if it sends its hash, or a GET', async () => {
     const persistedQuery = { version: 1, sha256Hash: 'a'.repeat(64) };
     const errorsOf = async (response: Response) => (await response.json()) as { errors: object[] };
     expect(await errorsOf(await post('/graphql', { extensions: { persistedQuery } }))).toMatchObject({
@@ -117,7 +117,7 @@ describe('a client', () => {
     }
   });
 
-  it('that knows OAuth learns that it is not offered', async () => {
+  it('learns that OAuth is not offered', async () => {
     for (const [method, path] of [
       ['POST', '/register'],
       ['GET', '/.well-known/oauth-authorization-server'],

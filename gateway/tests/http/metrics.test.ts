@@ -25,10 +25,10 @@ const sampleOf = (metrics: string, sample: string) => {
   return line === undefined ? null : Number(line.slice(sample.length + 1));
 };
 
-describe('the metrics', () => {
+describe('GET /metrics', () => {
   const gateway = useTestGateway({ embedder: standIn });
 
-  it('count what is stored by operation, kind and status, and kinds of callers as other', async () => {
+  it('counts what is stored by operation, kind and status, and kinds of callers as other', async () => {
     await gateway.save('C', 'The first note.');
     await gateway.call('C', 'save_memory', { content: 'The first note.', project_id: 'l9' });
     await gateway.save('C', 'A thing of its own.', { kind: 'marzipan_recipe' });
@@ -41,7 +41,7 @@ describe('the metrics', () => {
     expect(metrics).not.toMatch(/marzipan/);
   });
 
-  it('count the items of a batch one by one, and the errors of those that were refused', async () => {
+  it('counts the items of a batch one by one, and the errors of those that were refused', async () => {
     const runbook = { service: 'importer', title: 'Restart it', steps: [{ number: 1, description: 'Stop it.' }] };
     const items = [
       { kind: 'runbook', data: runbook, project_id: 'l9' },
@@ -56,7 +56,7 @@ describe('the metrics', () => {
     expect(sampleOf(metrics, 'l9_item_errors_total{operation="memory_store",code="INVALID_INPUT"}')).toBe(1);
   });
 
-  it('count a lesson that is learned again', async () => {
+  it('counts a lesson that is learned again', async () => {
     for (let n = 0; n < 2; n++) await gateway.call('C', 'reflect', { content: 'Test the restore.', project_id: 'l9' });
     const metrics = await gateway.metrics();
     const of = (status: string) =>
@@ -64,13 +64,13 @@ describe('the metrics', () => {
     expect([of('inserted'), of('reinforced')]).toStrictEqual([1, 1]);
   });
 
-  it('name every kind that is built in', async () => {
+  it('names every kind that is built in', async () => {
     const rows = await gateway.asSuperuser('select kind from kinds.built_in() union select unnest(kinds.reserved())');
     expect(rows.length).toBeGreaterThan(3);
     expect(rows.map(({ kind }) => kind).filter((kind) => !BUILT_IN_KINDS.has(kind))).toStrictEqual([]);
   });
 
-  it('count searches that find fewer than three hits, and how long their SQL takes', async () => {
+  it('counts searches that find fewer than three hits, and how long their SQL takes', async () => {
     await gateway.call('C', 'search_memory', { query: 'first note', mode: 'lexical' });
     for (const content of ['The second note.', 'The third note.']) await gateway.save('C', content);
     expect((await gateway.call('C', 'search_memory', { query: 'note', mode: 'lexical' })).hits).toHaveLength(3);
@@ -79,7 +79,7 @@ describe('the metrics', () => {
     expect(sampleOf(metrics, 'l9_sql_seconds_count{operation="search_memory"}')).toBe(2);
   });
 
-  it('show connections, reads and sizes of the database', async () => {
+  it('shows connections, reads and sizes of the database', async () => {
     const metrics = await gateway.metrics();
     const pool = gateway.instance.database.engine === 'server' ? 'callers' : 'session';
     const connections = (state: string) =>
@@ -96,7 +96,7 @@ describe('the metrics', () => {
     expect(metrics).not.toMatch(/table="(partitions|pg_catalog|pg_toast)\./);
   });
 
-  it('include everything that the dashboard shows, except what only a server has', async () => {
+  it('includes everything that the dashboard shows, except what only a server has', async () => {
     const exported = [...(await gateway.metrics()).matchAll(/^# TYPE (\w+) (\w+)$/gm)].flatMap(([, name, type]) =>
       type === 'histogram' ? [`${name}_bucket`, `${name}_count`, `${name}_sum`] : [name],
     );
@@ -121,7 +121,7 @@ it('loads the dashboard from files that are there, in a profile of docker compos
   expect(mounts.map(([, , target]) => target)).toContain(folder);
 });
 
-describeOnServer('the paths for monitors while the database hangs', () => {
+describeOnServer('a path for monitors while the database hangs', () => {
   let home: TestHome;
   let relay: Relay;
   let gateway: TestGateway;
@@ -138,7 +138,7 @@ describeOnServer('the paths for monitors while the database hangs', () => {
     relay.close();
   });
 
-  it('answer after two seconds at most, with what they know without it, and with all of it once it is back', async () => {
+  it('answers after two seconds at most, with what it knows without it, and with all of it once it is back', async () => {
     const ready = () => fetch(`${gateway.instance.url}/ready`, { signal: AbortSignal.timeout(10_000) });
     relay.stop();
     for (let round = 0; round < 2; round++) {
@@ -159,8 +159,8 @@ describeOnServer('the paths for monitors while the database hangs', () => {
   });
 });
 
-describeOnServer('the metrics of a server', () => {
-  it('show the longest transaction of any login, which the gateway itself cannot see', async () => {
+describeOnServer('GET /metrics of a server', () => {
+  it('shows the longest transaction of any login, which the gateway itself cannot see', async () => {
     const gateway = await startTestGateway({ embedder: standIn });
     try {
       const seconds = async () => sampleOf(await gateway.metrics(), 'l9_database_longest_transaction_seconds')!;
@@ -178,7 +178,7 @@ describeOnServer('the metrics of a server', () => {
     }
   });
 
-  it('show that two connections are opened at the start, and stay open when the others are closed', async () => {
+  it('shows that two connections are opened at the start, and stay open when the others are closed', async () => {
     const gateway = await startTestGateway({ embedder: standIn, env: { DATABASE_POOL_SIZE: '5' } });
     try {
       const connections = async () => {

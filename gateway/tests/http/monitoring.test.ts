@@ -15,7 +15,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-describe('the paths for monitors', () => {
+describe('a path for monitors', () => {
   let gateway: TestGateway;
   let metricsUrl: string;
   beforeAll(async () => {
@@ -42,7 +42,7 @@ describe('the paths for monitors', () => {
         .end();
     });
 
-  it('show metrics only with METRICS_KEY or a key of an admin', async () => {
+  it('shows metrics only with METRICS_KEY or a key of an admin', async () => {
     for (const content of ['one', 'two', 'three'])
       await gateway.save('L', `A private plan, ${content}.`, { scope: 'l-private' });
     for (const key of [METRICS_KEY, gateway.apiKey('L')]) {
@@ -70,7 +70,7 @@ describe('the paths for monitors', () => {
     ).toBe(401);
   });
 
-  it('tell versions, the pid and the model only with such a key', async () => {
+  it('tells versions, the pid and the model only with such a key', async () => {
     const { status, text } = await get('/health');
     expect([status, Object.keys(JSON.parse(text)).sort()]).toStrictEqual([200, ['instance', 'status']]);
     for (const key of [METRICS_KEY, gateway.apiKey('L')])
@@ -95,7 +95,7 @@ describe('the paths for monitors', () => {
     }
   });
 
-  it('answer only to allowed host names', async () => {
+  it('answers only to allowed host names', async () => {
     for (const path of PATHS) {
       expect(await statusFor(`${gateway.instance.url}${path}`, 'evil.example'), path).toBe(403);
       expect(await statusFor(`${gateway.instance.url}${path}`, 'localhost'), path).not.toBe(403);
@@ -103,7 +103,7 @@ describe('the paths for monitors', () => {
     expect(await statusFor(`${metricsUrl}/metrics`, 'evil.example')).toBe(403);
   });
 
-  it('show metrics on their own port without a key, and nothing else', async () => {
+  it('shows metrics on their own port without a key, and nothing else', async () => {
     const metrics = await fetch(`${metricsUrl}/metrics`);
     expect([metrics.status, /^l9_embedding_backlog \d/m.test(await metrics.text())]).toStrictEqual([200, true]);
     for (const path of ['/health', '/ready', '/graphql', '/mcp', '/'])

@@ -17,7 +17,7 @@ const schema: ReturnType<typeof Build> = buildSchema(
 );
 const LEFT_OUT = [null, '', ' \n', []];
 
-describe('what is left out', () => {
+describe('an empty value', () => {
   const gateway = useTestGateway({ embedder: standIn });
   const place = { project_id: 'shop' };
   /** Arguments with which each operation finds or writes something. */
@@ -226,7 +226,7 @@ describe('what is left out', () => {
   });
 });
 
-describe('what is encoded twice', () => {
+describe('a value that is encoded twice', () => {
   const gateway = useTestGateway({ embedder: standIn });
 
   it('is decoded in whatever a schema wants as a list, object, number or boolean', () => {

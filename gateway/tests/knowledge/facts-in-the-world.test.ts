@@ -2,10 +2,10 @@
 import { useTestGateway } from '../support/gateway.ts';
 import { standIn } from '../support/stand-in.ts';
 
-describe('facts in the world model', () => {
+describe('a fact in the world model', () => {
   const gateway = useTestGateway({ embedder: standIn });
 
-  it('change it over MCP and GraphQL, unless an admin keeps them out', async () => {
+  it('changes it over MCP and GraphQL, unless an admin keeps it out', async () => {
     await gateway.sql('L', "select public.register_predicate('is led by', true)");
     const fact = { subject: 'billing', predicate: 'is led by', project_id: 'facts' };
     await gateway.call('C', 'assert_fact', { ...fact, object: 'Ann', into_world: true });

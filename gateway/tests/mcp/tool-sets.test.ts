@@ -177,7 +177,7 @@ describe('tool sets', () => {
     expect((await gateway.tool('C', 'constructor')).text).toMatch(/there is no tool constructor/);
   });
 
-  describe('of a key', () => {
+  describe('a key with tool sets', () => {
     const create = async (toolSets: string[] | null, caller = 'C') => {
       const { createApiKey } = await gateway.query(
         'L',
@@ -213,7 +213,7 @@ describe('tool sets', () => {
       return { keyId, call, names };
     };
 
-    it('are what it lists by default, and all that it lists', async () => {
+    it('lists its sets by default, and nothing else', async () => {
       const { names } = await create(['core', 'knowledge']);
       expect(await names()).toStrictEqual(namesIn('core', 'knowledge'));
       expect(await names('?tools=all')).toStrictEqual(namesIn('core', 'knowledge'));
@@ -221,7 +221,7 @@ describe('tool sets', () => {
       expect(await (await create(null)).names()).toStrictEqual(CORE);
     });
 
-    it('are all that it can call, by whatever name, and the refusal of others is audited', async () => {
+    it('can call nothing else, by whatever name, and the refusal is audited', async () => {
       const { call } = await create(['core'], 'L');
       expect((await call('save_memory', { content: 'by a narrow key', project_id: 'l9' })).isError).toBe(false);
       for (const name of ['get_memory_stats', 'getMemoryStats', 'find_facts', 'rotate_archive_keys']) {
@@ -236,7 +236,7 @@ describe('tool sets', () => {
       expect(audited).toStrictEqual([{ caller: 'L', tool_name: 'find_facts', sqlstate: 'L9SCP' }]);
     });
 
-    it('are held by the database, too', async () => {
+    it('is limited by the database, too', async () => {
       const { keyId } = await create(['core', 'archive']);
       const callerIn = async (toolSet: string) => {
         const claims = { 'jwt.claims.key_id': keyId, 'l9.tool_set': toolSet };
@@ -249,7 +249,7 @@ describe('tool sets', () => {
       );
     });
 
-    it('must exist', async () => {
+    it('is refused with a set that does not exist', async () => {
       for (const [sets, reason] of [
         ["'{}'", /tool_sets: must name at least one, or be omitted/],
         ["'{core,all}'", /tool_sets: each must be one of core, knowledge, archive, admin/],

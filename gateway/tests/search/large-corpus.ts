@@ -4,7 +4,13 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
-import { createEmbedder, LOCAL_DIMENSIONS, LOCAL_MODEL, toVectorLiteral } from '../../src/embeddings/index.ts';
+import {
+  createEmbedder,
+  embeddingConfig,
+  LOCAL_DIMENSIONS,
+  LOCAL_MODEL,
+  toVectorLiteral,
+} from '../../src/embeddings/index.ts';
 import type { TestGateway } from '../support/gateway.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
@@ -43,7 +49,7 @@ export const SHARES = { p60: 1200, p15: 300, p1: 20, p005: 1 };
 /** Fills the gateway, and hands out queries: real texts that no memory was made of. */
 export async function fillDatabase(gateway: TestGateway): Promise<Query[]> {
   const texts = realTexts();
-  const embedder = await createEmbedder(gateway.config.embedding, pino({ level: 'silent' }));
+  const embedder = await createEmbedder(embeddingConfig(gateway.config.embedding), pino({ level: 'silent' }));
   const vectors: number[][] = [];
   for (let at = 0; at < texts.length; at += 50) vectors.push(...(await embedder.embed(texts.slice(at, at + 50))));
   await embedder.close();

@@ -5,7 +5,7 @@ import { openWorld, saveAll, type World } from './world.ts';
 
 const CALLERS = ['l9_agent', 'l9_admin', 'l9_platform_admin'];
 
-describe('the statistics of words', () => {
+describe('the frequency of a word', () => {
   let world: World;
   beforeAll(async () => {
     world = await openWorld(seeded(1));
@@ -48,7 +48,7 @@ describe('the statistics of words', () => {
     }
   });
 
-  it('can be asked for with no function of the extension that any role of a caller may execute', async () => {
+  it('cannot be asked for with any function of the extension that a role of callers may execute', async () => {
     // The functions that read and write values of its types, and compare them, read no index.
     const rows = await world.db.asSuperuser(
       `select r.role, p.oid::regprocedure::text as routine
@@ -63,7 +63,7 @@ describe('the statistics of words', () => {
     expect(rows).toStrictEqual([]);
   });
 
-  it('stand in no table, view or statistics of the planner that a session can read', async () => {
+  it('stands in no table, view or statistics of the planner that a session can read', async () => {
     for (const reader of world.readers.filter(({ name }) => name !== 'an administrator')) {
       await reader.session(async (client) => {
         const { rows } = await client.query(

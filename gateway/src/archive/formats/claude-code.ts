@@ -34,7 +34,7 @@ export const claudeCode: Format = {
 
     for await (const record of records) {
       titles.add(record);
-      // A resumed session repeats records. What a subagent said to itself stands in the result of its call.
+      // A resumed session repeats records. The answer of a subagent stands in the result of its call.
       if (typeof record.uuid === 'string' && seen.has(record.uuid)) continue;
       if (typeof record.uuid === 'string') seen.add(record.uuid);
       if (record.isSidechain === true) continue;

@@ -11,7 +11,7 @@ export type Query = <Row extends object>(
 /** The most bytes of an encrypted session, as archive.max_blob_bytes() has it. */
 const MAX_BLOB_BYTES = 25 * 1024 * 1024 + 1024;
 
-/** What a store sends, up to one byte more than any session has: the hash of what was cut is wrong, as is that of what is too long. */
+/** The bytes that a store sends, up to one more than any session has. Bytes that were cut, or are too many, have a wrong hash. */
 export async function readBlob(body: AsyncIterable<Uint8Array> | null | undefined): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   let left = MAX_BLOB_BYTES + 1;
@@ -34,7 +34,7 @@ export interface Address {
 export interface Store {
   readonly name: string;
   put(address: Address, blob: Buffer, query: Query): Promise<void>;
-  /** Null if the store does not have them. What it returns is not trusted: the caller hashes it. */
+  /** Null if the store does not have them. The bytes are not trusted: the caller hashes them. */
   get(address: Address, query: Query): Promise<Buffer | null>;
   delete(hash: Buffer): Promise<void>;
 }

@@ -110,7 +110,7 @@ interface Rotated {
   next: string | null;
 }
 
-/** Wraps the keys of all archives with the first master key. What was wrapped stays so if it ends early: run it again. */
+/** Wraps the keys of all archives with the first master key. Keys that were wrapped stay so if it ends early: run it again. */
 export async function rotate(env: NodeJS.ProcessEnv, options: ClientOptions): Promise<number> {
   let failed = 0;
   const code = await run(env, options, async (client) => {

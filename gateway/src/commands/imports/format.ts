@@ -1,4 +1,4 @@
-// What a file that is imported can be. Each format has a file of its own, which turns what stands there into fields of save_memory.
+// The formats of files that can be imported. Each has a module of its own, which turns its contents into fields of save_memory.
 export const FORMATS = ['memories', 'mem0', 'chatgpt', 'server-memory', 'csv'] as const;
 export type FormatName = (typeof FORMATS)[number];
 

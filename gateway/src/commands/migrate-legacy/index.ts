@@ -2,6 +2,7 @@
 import { DEFAULT_TENANT } from '../../auth/identity.ts';
 import { SQLSTATE, sqlstateOf } from '../../base/errors.ts';
 import { type Config, ConfigError, loadConfig } from '../../config/config.ts';
+import { embeddingConfig } from '../../embeddings/index.ts';
 import { HomeLocked } from '../../home/lock.ts';
 import { startProgress } from '../support/progress.ts';
 import { stopSignal } from '../support/stop-signal.ts';
@@ -154,7 +155,7 @@ async function run(
     target,
     tenantId,
     rules,
-    presentModel: config.embedding.model,
+    presentModel: embeddingConfig(config.embedding).model,
     memoryTables: memories.map(({ name }) => name),
     apply,
     comparesAgain: options.drop === true && !apply,

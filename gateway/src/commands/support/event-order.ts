@@ -1,4 +1,4 @@
-// Gives the lines of an import what keeps each thread in the order of its file, and what recognises them the next time.
+// Gives the lines of an import times that keep each thread in the order of its file, and keys that recognise them the next time.
 import { createHash, randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 

@@ -49,7 +49,7 @@ export const topOf = (path: string): string | null =>
 /** A path as the source of a document says it. */
 export const sourceOf = (top: string, path: string) => relative(top, resolve(path)).split(sep).join('/');
 
-/** A file that is given itself, or the Markdown files of a folder and those below it, in order. What can't be read takes nothing else away. */
+/** A file that is given itself, or the Markdown files of a folder and those below it, in order. A file that can't be read does not hide the others. */
 export function findMarkdown(root: string): Listing {
   const isInFolder = isFolder(root);
   const top = topOf(root) ?? (isInFolder ? resolve(root) : dirname(resolve(root)));
@@ -64,7 +64,7 @@ export function findMarkdown(root: string): Listing {
     let entries: Dirent<Buffer>[];
     try {
       entries = readdirSync(folder, { encoding: 'buffer', withFileTypes: true });
-      // Without its rules a folder could give away what nobody wanted to be read.
+      // Without its rules the files of a folder that its owner excluded would be stored.
       rules = [...above, ...rulesOf(folder)];
     } catch (error) {
       return leaveOut(folder, error);
@@ -75,7 +75,7 @@ export function findMarkdown(root: string): Listing {
       const isFolder = entry.isDirectory();
       if (SKIPPED.has(name) || !(isFolder || (entry.isFile() && isMarkdown(name)))) continue;
       if (isIgnored(path, isFolder, rules)) continue;
-      // A source_url is a text, so that there is none for these.
+      // A source_url is a text, so a name that is no UTF-8 has none.
       if (decodeUtf8(entry.name) === null)
         listing.problems.push({
           path: join(folder, escaped(entry.name)),

@@ -2,7 +2,7 @@
 
 // npm passes on a Ctrl-C that the terminal has already sent to this process. Signals this close together count as one.
 const SAME_SIGNAL_MS = 1_000;
-// `docker stop` kills after ten seconds. Any work may be abandoned: what was not stored is taken up again.
+// `docker stop` kills after ten seconds. Any work may be abandoned: the next process takes up again whatever was not stored.
 export const STOP_WITHIN_MS = 8_000;
 
 export interface StopOptions {

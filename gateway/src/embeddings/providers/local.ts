@@ -20,16 +20,18 @@ export interface LocalEmbedder extends Embedder {
 /** The bundled model, which runs in a process beside the gateway. */
 export const localProvider: EmbeddingProvider = {
   name: 'local',
+  variables: [],
+  configured: () => ({ model: LOCAL_MODEL, dimensions: LOCAL_DIMENSIONS }),
   canServe: (model) => model === LOCAL_MODEL,
   dimensionsOf: () => LOCAL_DIMENSIONS,
-  // It has one thread. A text of the backlog takes as long as several queries, so with a rest most queries meet none.
+  // It has one thread. A text of the backlog takes as long as several queries, so with a rest most queries wait for no such text.
   capacity: { calls: 1, backlogCalls: 1, textsPerCall: 1, restFactor: 4 },
   open({ model, dimensions, idleMs }, logger) {
     // Under another name its vectors would be stored as those of another model.
     if (model !== LOCAL_MODEL || dimensions !== LOCAL_DIMENSIONS) {
       throw new RangeError(
         `the bundled model is EMBEDDING_MODEL=${LOCAL_MODEL} with ${LOCAL_DIMENSIONS} dimensions, ` +
-          `not ${model} with ${dimensions}; other models need OPENAI_API_KEY or OPENAI_BASE_URL`,
+          `not ${model} with ${dimensions}; other models need another provider`,
       );
     }
     return localEmbedder(logger, { idleMs });

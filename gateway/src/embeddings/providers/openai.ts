@@ -27,6 +27,9 @@ const MAX_TEXTS_PER_REQUEST = 128;
 /** OpenAI, or another server with the same API. It is assumed to have any model. */
 export const openaiProvider: EmbeddingProvider = {
   name: 'openai',
+  variables: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'],
+  configured: ({ apiKey, baseUrl, model, dimensions }) =>
+    apiKey || baseUrl ? { model: model ?? 'text-embedding-3-small', dimensions } : null,
   canServe: (_model, { apiKey, baseUrl }) => Boolean(apiKey || baseUrl),
   dimensionsOf: () => null,
   // A server on one's own machine may work on a single call at a time, so that a call for the backlog must be short.

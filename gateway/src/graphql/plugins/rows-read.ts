@@ -20,7 +20,7 @@ import { isObject } from '../../operations/read-input.ts';
 import { argumentsOf, toObject } from './arguments.ts';
 import { type Asked, fieldsIn } from './selections.ts';
 
-/** What stands for what in the schema. */
+/** The tables and functions that types and fields of the schema stand for. */
 export interface Sources {
   /** The tables by the types that stand for their rows. */
   tables: ReadonlyMap<string, string>;
@@ -215,7 +215,7 @@ export function rowsRead(request: Request, data: unknown, { tables, queries, att
       if (isPage(type) && field.name === 'totalCount' && name) totals.set(name, Number(value[key]));
       const named = getNamedType(field.type);
       const below = nodes.flatMap((node) => (node.selectionSet ? [node.selectionSet] : []));
-      // What was refused is audited as refused.
+      // A refused field is audited as refused, not as read.
       const isRefused = value[key] === null && failed.has(here);
       if (isObjectType(named)) {
         const directBelow = directOf(type, field.name, named, direct);
@@ -270,7 +270,7 @@ export function rowsRead(request: Request, data: unknown, { tables, queries, att
   };
 }
 
-/** What the query asks for, or the only value in the answer. A query for a project also gets what belongs to none. */
+/** The value that the query asks for, or the only one in the answer. A query for a project also gets rows without a project. */
 function only(returned: ReadonlySet<string | null>, asked: ReadonlySet<string>): string | null {
   const all = new Set([...returned, ...asked]);
   if (asked.size === 1) all.delete(null);

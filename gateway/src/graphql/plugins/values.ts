@@ -28,7 +28,7 @@ import { checkStorable } from '../../operations/storable.ts';
 import type { Edit, ShownError } from './answers.ts';
 
 const MAX_MESSAGE_LENGTH = 500;
-// What a column of type real holds.
+// The largest number that a column of type real holds.
 const MAX_FLOAT = 3.4e38;
 const PAGING = new Set(['first', 'last', 'offset']);
 /** They check their input themselves, so that a refusal is audited under their name. */
@@ -54,7 +54,7 @@ function checkKept(value: unknown, name: string): void {
 
 /** Refuses numbers in the document that are not kept exactly, with the name of the argument or of the fields of it that lead there. */
 function exactNumbers(context: ValidationContext): ASTVisitor {
-  // What is inside of a value of JSON has no type, and is no field.
+  // The parts of a value of JSON have no type, and are no fields.
   const fields = new Map<unknown, string>();
   const check = (
     { value }: IntValueNode | FloatValueNode,
@@ -161,7 +161,7 @@ function isCursor(text: string): boolean {
   }
 }
 
-/** What a scalar accepts as a text, and what it says else. */
+/** The texts that a scalar accepts, and its error for any other. */
 const scalars: Record<string, { accepts: (text: string) => boolean; reason: string }> = {
   BigInt: {
     accepts: (text) => /^-?\d{1,19}$/.test(text) && BigInt(text) >= MIN_BIGINT && BigInt(text) <= MAX_BIGINT,
