@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3dbea6415e8fc0d7b3122f4248d67090efca9d18
+--! Hash: sha1:92b63421b7d120f0ee70c9e8bb8fd6736d65c434
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -554,7 +554,6 @@ create function identity.refresh_active_actors(tenant_id uuid)
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 begin
   -- The lock serialises changes of one tenant, so that the second transaction sees the changes of the first: each statement
   -- after this one takes a new snapshot.
@@ -3013,7 +3012,6 @@ create function public.create_tenant(name text)
 returns public.tenants
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   created public.tenants;
 begin
@@ -3038,7 +3036,6 @@ create function administration.set_tenant_active(tenant_id uuid, is_active boole
 returns public.tenants
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_operator();
   changed public.tenants;
@@ -3086,7 +3083,6 @@ create function public.set_query_text_audit(enabled boolean, tenant_id uuid defa
 returns public.tenants
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_query_text_audit.tenant_id);
   changed public.tenants;
@@ -3115,7 +3111,6 @@ create function public.set_tenant_limits(
 returns public.tenants
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator;
   changed public.tenants;
@@ -3148,7 +3143,6 @@ create function public.create_org(name text, org_id uuid default null, tenant_id
 returns public.orgs
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(create_org.tenant_id);
   created public.orgs;
@@ -3176,7 +3170,6 @@ create function administration.set_org_active(org_id uuid, tenant_id uuid, is_ac
 returns public.orgs
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_org_active.tenant_id);
   changed public.orgs;
@@ -3225,7 +3218,6 @@ create function public.create_user(name text, user_id uuid default null, org_id 
 returns public.users
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(create_user.tenant_id);
   created public.users;
@@ -3257,7 +3249,6 @@ create function administration.set_user_active(user_id uuid, tenant_id uuid, is_
 returns public.users
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_user_active.tenant_id);
   changed public.users;
@@ -3307,7 +3298,6 @@ create function public.register_scope(
 returns public.scopes
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_scope.tenant_id);
   registered public.scopes;
@@ -3322,7 +3312,7 @@ begin
   end if;
   insert into public.scopes as s (tenant_id, scope, is_project_scoped, description)
   values (admin.target_tenant_id, register_scope.scope, register_scope.is_project_scoped, coalesce(register_scope.description, ''))
-  on conflict (tenant_id, scope) do update set description = coalesce(register_scope.description, s.description)
+  on conflict on constraint scopes_pkey do update set description = coalesce(register_scope.description, s.description)
   returning s.* into registered;
   if registered.is_project_scoped <> register_scope.is_project_scoped then
     perform identity.raise_error('L9VAL',
@@ -3342,7 +3332,6 @@ create function administration.set_scope_active(scope text, tenant_id uuid, is_a
 returns public.scopes
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_scope_active.tenant_id);
   changed public.scopes;
@@ -3406,7 +3395,6 @@ create function public.register_actor(
 returns public.actors
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_actor.tenant_id);
   actor public.actors;
@@ -3526,7 +3514,6 @@ create function administration.set_actor_active(caller text, tenant_id uuid, is_
 returns public.actors
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_actor_active.tenant_id);
   actor public.actors;
@@ -3576,7 +3563,6 @@ create function public.bind_login(caller text, login text, tenant_id uuid defaul
 returns public.actors
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator;
   actor public.actors;
@@ -3673,7 +3659,6 @@ create function public.create_api_key(
 returns public.new_api_key
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(create_api_key.tenant_id);
   actor public.actors;
@@ -3738,7 +3723,6 @@ create function public.revoke_api_key(key_id uuid)
 returns public.api_keys
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(null);
   old_key public.api_keys;
@@ -6457,7 +6441,6 @@ create function secrets.find_in_value(name text, value text, tenant_id uuid, own
 returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   starts integer[];
 begin
@@ -6523,7 +6506,6 @@ create function secrets.find_in_document_of(tenant_id uuid, document jsonb, stri
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   own_test text := secrets.own_test(find_in_document_of.tenant_id);
 begin
@@ -6580,7 +6562,6 @@ comment on function secrets.find_in_document is
 create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   kind constant text := jsonb_typeof(value);
   text_value text;
@@ -6734,7 +6715,6 @@ create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, ope
 returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   on_secret text;
   finding record;
@@ -6963,7 +6943,6 @@ create function public.set_secret_settings(
 returns public.secret_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_secret_settings.tenant_id);
   saved public.secret_settings;
@@ -6973,8 +6952,9 @@ begin
     perform identity.raise_error('L9VAL', 'on_secret: must be refuse, redact or allow', 'on_secret');
   end if;
   insert into public.secret_settings as s (tenant_id, on_secret, guards_personal_data)
-  values (admin.target_tenant_id, coalesce(set_secret_settings.on_secret, 'refuse'), coalesce(set_secret_settings.guards_personal_data, false))
-  on conflict (tenant_id) do update
+  values (
+    admin.target_tenant_id, coalesce(set_secret_settings.on_secret, 'refuse'), coalesce(set_secret_settings.guards_personal_data, false))
+  on conflict on constraint secret_settings_pkey do update
   set on_secret = coalesce(set_secret_settings.on_secret, s.on_secret),
     guards_personal_data = coalesce(set_secret_settings.guards_personal_data, s.guards_personal_data),
     updated_at = clock_timestamp();
@@ -6994,7 +6974,6 @@ create function secrets.refresh_own_test(tenant_id uuid)
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 begin
   update public.secret_settings s
   set own_test = (
@@ -7063,7 +7042,6 @@ create function public.register_secret_pattern(
 returns public.secret_patterns
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_secret_pattern.tenant_id);
   saved public.secret_patterns;
@@ -7109,7 +7087,6 @@ create function public.deactivate_secret_pattern(name text, tenant_id uuid defau
 returns public.secret_patterns
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(deactivate_secret_pattern.tenant_id);
   saved public.secret_patterns;
@@ -7137,7 +7114,6 @@ create function public.register_secret_exception(
 returns public.secret_exceptions
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_secret_exception.tenant_id);
   saved public.secret_exceptions;
@@ -7174,7 +7150,6 @@ create function public.deactivate_secret_exception(exception_id uuid, tenant_id 
 returns public.secret_exceptions
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(deactivate_secret_exception.tenant_id);
   saved public.secret_exceptions;
@@ -7206,7 +7181,6 @@ create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text,
 returns jsonb
 language plpgsql stable parallel safe set search_path = ''
 as $$
-#variable_conflict use_variable
 begin
   case jsonb_typeof(value)
     when 'string' then
@@ -8239,7 +8213,6 @@ create function public.register_memory_kind(
 returns public.memory_kinds
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_memory_kind.tenant_id);
   names text[];
@@ -10453,7 +10426,6 @@ create function ranking.count_audience(tenant_id uuid, org_id uuid, user_id uuid
 returns void
 language plpgsql volatile set search_path = '' set enable_seqscan = off set max_parallel_workers_per_gather = 0
 as $$
-#variable_conflict use_variable
 declare
   max_sampled constant integer := 5000;
   id constant uuid := packets.audience_id(tenant_id, org_id, user_id, project_id, scope);
@@ -10547,26 +10519,27 @@ language plpgsql stable security definer set search_path = '' set max_parallel_w
 -- The plan does not depend on the words, and planning takes as long as weighing them.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   max_audiences constant integer := 200;
   max_sampled constant integer := 1000;
-  tenant_id constant uuid := identity.current_tenant_id();
+  my_tenant constant uuid := identity.current_tenant_id();
   -- An explicit list, because the policies are no condition of an index.
   tenants constant uuid[] := case
     when identity.current_role_name() = 'l9_platform_admin' then array(select distinct a.tenant_id from ranking.audiences a)
-    else array[tenant_id] end;
+    else array[my_tenant] end;
   answer ranking.word_weights;
 begin
   with visible as materialized (
     select a.audience_id, a.memories, a.sampled, a.average_length, a.unlisted
     from ranking.audiences a
     where a.tenant_id = any (tenants)
-      and (scopes is null or a.scope = any (scopes)) and (project_id is null or a.project_id = project_id or a.project_id is null)
+      and (scopes is null or a.scope = any (scopes))
+      and (weigh_words.project_id is null or a.project_id = weigh_words.project_id or a.project_id is null)
     order by a.memories desc, a.audience_id
     limit max_audiences
   ), total as (
-    select sum(v.memories)::double precision as memories, sum(v.memories * v.average_length order by v.audience_id) / sum(v.memories) as average_length
+    select sum(v.memories)::double precision as memories,
+      sum(v.memories * v.average_length order by v.audience_id) / sum(v.memories) as average_length
     from visible v
   ), weighed as (
     select q.place,
@@ -10586,8 +10559,8 @@ begin
   -- Nothing was counted yet, so the newest memories are.
   with visible as materialized (
     select p.words, p.word_count from public.packet_store p
-    where p.tenant_id = tenant_id and (scopes is null or p.scope = any (scopes))
-      and (project_id is null or p.project_id = project_id or p.project_id is null)
+    where p.tenant_id = my_tenant and (scopes is null or p.scope = any (scopes))
+      and (weigh_words.project_id is null or p.project_id = weigh_words.project_id or p.project_id is null)
     order by p."timestamp" desc, p.packet_id desc
     limit max_sampled
   ), total as (
@@ -10704,7 +10677,6 @@ set enable_sort = off
 -- has no statistics, and ranks every match. Off, it begins with the limit and continues while rows are filtered out: a fortieth.
 set pg_textsearch.filtered_seed = off
 as $$
-#variable_conflict use_variable
 declare
   max_repeats constant integer := 24;
   -- More memories of nearly one score are a crowd that the words do not tell apart. A lower limit that looked at the scores found so
@@ -10831,7 +10803,6 @@ create function ranking.find_by_words(lexemes text[], weights double precision[]
 returns uuid[]
 language plpgsql stable security definer set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   is_operator constant boolean := identity.current_role_name() = 'l9_platform_admin';
   tenant_id constant uuid := case when not is_operator then identity.current_tenant_id() end;
@@ -13397,7 +13368,6 @@ set hnsw.iterative_scan = 'relaxed_order' set hnsw.ef_search = 100 set max_paral
 -- ranking.walk_words() explains this setting.
 set enable_sort = off
 as $$
-#variable_conflict use_variable
 declare
   max_compared constant integer := 50;
   max_candidates constant integer := 10;
@@ -13447,13 +13417,14 @@ begin
     place.user_id := user_id;
     place.kinds := array[kind];
     place.excluded_packet_id := except_id;
-    candidates := ranking.find_by_words(rare_words, (ranking.weigh_words(rare_words, array[scope], project_id)).weights, place, max_candidates);
+    candidates := ranking.find_by_words(
+      rare_words, (ranking.weigh_words(rare_words, array[scope], project_id)).weights, place, max_candidates);
 
     select m.dimensions into dimensions from public.embedding_models m
     where m.model = find_similar.model and m.state = 'serving' and vector_dims(content_vector) = 1536;
     if found then
-      -- Of several that are equally far, the index returns any, depending on rows that the caller cannot read: where they would not
-      -- all be candidates, none of them is.
+      -- Of several that are equally far, the index returns any, depending on rows that the caller cannot read: where they
+      -- would not all be candidates, none of them is.
       execute format($sql$
         with nearest as materialized (
           select p.packet_id, %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s as distance
@@ -13480,8 +13451,8 @@ begin
   return query
   with compared as materialized (
     select p.packet_id, p.content_hash,
-      -- Similar meaning raises the similarity a quarter of the way to the cosine. More would equate `writes to` and `reads from`,
-      -- whose cosine is .97.
+      -- Similar meaning raises the similarity a quarter of the way to the cosine. More would equate `writes to` and
+      -- `reads from`, whose cosine is .97.
       greatest(w.similarity, (3 * w.similarity + (
         select (1 - (e.vector operator(extensions.<=>) content_vector))::real
         from public.memory_embeddings e
@@ -13499,7 +13470,8 @@ begin
     where not w.is_distinguished and p.packet_id = any (candidates)
       and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
       -- The same words in another case or indentation that tells are another text.
-      and (p.content_hash <> packets.content_hash(content) or packets.text_identity(p.envelope ->> 'content') = packets.text_identity(content))
+      and (p.content_hash <> packets.content_hash(find_similar.content)
+        or packets.text_identity(p.envelope ->> 'content') = packets.text_identity(find_similar.content))
   )
   select c.packet_id, least(c.similarity, 1)::real, c.content_hash
   from compared c
@@ -13545,7 +13517,6 @@ create function duplicates.merge_into(
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   answer public.save_result;
   saved public.packet_store;
@@ -13610,7 +13581,6 @@ create function duplicates.resolve_similar(
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   answer public.save_result;
@@ -14029,7 +13999,6 @@ create function public.record_feedback(access_id uuid, was_useful boolean, reaso
 returns public.memory_feedback
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   memory_id uuid;
@@ -14051,7 +14020,7 @@ begin
   end if;
   insert into public.memory_feedback as f (access_id, packet_id, was_useful, reason)
   values (record_feedback.access_id, memory_id, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
-  on conflict (access_id) do update set was_useful = excluded.was_useful, reason = excluded.reason
+  on conflict on constraint memory_feedback_pkey do update set was_useful = excluded.was_useful, reason = excluded.reason
   returning f.* into vote;
   return vote;
 exception when foreign_key_violation then
@@ -15069,7 +15038,6 @@ create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   -- --- (YAML) or +++ (TOML), so that the fields at the start of a file are no headings, as in a fence.
   front_matter constant text := case when open_fence is null then
@@ -15188,7 +15156,6 @@ language plpgsql immutable parallel safe set search_path = ''
 -- A text has any number of lines, of which the planner knows nothing.
 set enable_nestloop = off
 as $$
-#variable_conflict use_variable
 declare
   least constant integer := documents.min_section_bytes();
   most constant integer := documents.max_section_bytes();
@@ -15417,7 +15384,6 @@ language plpgsql stable set search_path = ''
 -- A document has up to thousands of sections, of which the planner knows nothing.
 set enable_nestloop = off
 as $$
-#variable_conflict use_variable
 declare
   tenant_id constant uuid := identity.current_tenant_id();
   bytes constant bytea := convert_to(markdown, 'UTF8');
@@ -15508,7 +15474,6 @@ language plpgsql stable set search_path = ''
 -- A document has up to thousands of sections, of which the planner knows nothing.
 set enable_nestloop = off
 as $$
-#variable_conflict use_variable
 declare
   in_order constant integer[] := documents.longest_rise(array(select w.place from unnest(wanted) as w where w.place is not null order by w.n));
   placed documents.wanted_section[];
@@ -15611,7 +15576,6 @@ create function documents.write_sections(
 returns boolean
 language plpgsql volatile set search_path = '' set enable_nestloop = off
 as $$
-#variable_conflict use_variable
 declare
   drafts documents.section_draft[];
   expected integer;
@@ -15703,7 +15667,6 @@ create function documents.store_body(document public.packet_store, body_md text)
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   present documents.present_section[];
   wanted documents.wanted_section[];
@@ -18273,7 +18236,6 @@ create function public.register_field_index(field text)
 returns public.field_indexes
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin constant administration.administrator := fields.require_indexer();
   registered public.field_indexes;
@@ -18315,7 +18277,6 @@ create function public.drop_field_index(field text)
 returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin constant administration.administrator := fields.require_indexer();
 begin
@@ -18390,7 +18351,6 @@ create function fields.indexed_packets("where" jsonb, max_packets integer)
 returns uuid[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 as $$
-#variable_conflict use_variable
 declare
   field record;
   condition text;
@@ -18729,7 +18689,6 @@ create function entities.add_alias_from(packet_id uuid, alias text, entity text)
 returns public.entity_aliases
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   alias_name constant text := entities.check_name(add_alias_from.alias, 'alias');
   entity_name constant text := entities.check_name(add_alias_from.entity, 'entity');
@@ -18804,7 +18763,6 @@ create function public.add_alias(
 returns public.entity_aliases
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   packet_id uuid := add_alias.source_packet;
 begin
@@ -18922,7 +18880,6 @@ grant execute on function public.applied_aliases to l9_agent, l9_admin, l9_platf
 create function public.confirm_alias(alias_id uuid) returns public.entity_aliases
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me constant identity.identity := identity.require_identity();
   confirmed public.entity_aliases;
@@ -19455,7 +19412,6 @@ create function tasks.start_task(
 returns uuid[]
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   tenant uuid;
   id uuid;
@@ -19515,7 +19471,6 @@ create function tasks.finish_task(ids uuid[], result jsonb default null, error t
 returns integer
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   finished integer;
 begin
@@ -20229,7 +20184,6 @@ create function facts.recount_voices(packet_ids uuid[])
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   changed_ids uuid[] := facts.changed_voices(recount_voices.packet_ids);
 begin
@@ -20393,7 +20347,6 @@ grant execute on function facts.object_text, facts.check_object to l9_agent, l9_
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz, is_from_admin boolean) returns uuid
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   ruling public.knowledge_facts;
   neighbour public.knowledge_facts;
@@ -20472,7 +20425,6 @@ create function facts.assert_fact_from(
 returns public.knowledge_facts
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id);
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
@@ -20525,7 +20477,7 @@ begin
     derived.bounded_confidence(source, assert_fact_from.confidence), begins_at, assert_fact_from.valid_to,
     case when assert_fact_from.valid_to is not null then clock_timestamp() end,
     source.content_hash, model, model is not null or coalesce(assert_fact_from.into_world, false))
-  on conflict (fact_id, packet_id, creator) do update set
+  on conflict on constraint evidence_counts_once do update set
     -- An agent's strongest word counts, however often it repeats it.
     confidence = greatest(e.confidence, excluded.confidence),
     mentions = e.mentions + is_mention::integer,
@@ -20580,7 +20532,6 @@ create function public.assert_fact(
 returns public.knowledge_facts
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   packet_id uuid := assert_fact.source_packet;
@@ -20643,7 +20594,6 @@ create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean d
 returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   keys facts.fact_key[];
   key facts.fact_key;
@@ -20718,7 +20668,6 @@ create function facts.move_evidence(evidence public.fact_evidence, source public
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   fact public.knowledge_facts;
   key facts.fact_key;
@@ -20764,7 +20713,6 @@ create function facts.tg_packet_store__facts_follow()
 returns trigger
 language plpgsql security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   audience_id uuid := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   has_moved boolean := audience_id <> packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
@@ -20808,7 +20756,6 @@ create function public.retract_fact(fact_id uuid, reason text default null)
 returns public.knowledge_facts
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   fact public.knowledge_facts;
@@ -20866,7 +20813,6 @@ create function public.register_predicate(
 returns public.fact_predicates
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_predicate.tenant_id);
   name text := entities.check_name(register_predicate.predicate, 'predicate');
@@ -20884,7 +20830,7 @@ begin
   was_single := facts.is_single_valued(admin.target_tenant_id, name);
   insert into public.fact_predicates as p (tenant_id, predicate, is_single_valued, description)
   values (admin.target_tenant_id, name, register_predicate.is_single_valued, coalesce(register_predicate.description, ''))
-  on conflict (tenant_id, predicate) do update set
+  on conflict on constraint fact_predicates_pkey do update set
     is_single_valued = excluded.is_single_valued,
     description = coalesce(register_predicate.description, p.description),
     updated_at = clock_timestamp()
@@ -21002,7 +20948,6 @@ language plpgsql volatile set search_path = ''
 -- The best plan depends on which filters are set, so no generic plan is cached.
 set plan_cache_mode = force_custom_plan
 as $$
-#variable_conflict use_column
 declare
   at timestamptz := coalesce(find_facts.valid_at, now());
   subjects text[];
@@ -21135,7 +21080,6 @@ create function public.facts_as_of(
 returns setof public.fact_as_of
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   matching public.fact_as_of[];
 begin

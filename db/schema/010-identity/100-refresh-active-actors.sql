@@ -5,7 +5,6 @@ create function identity.refresh_active_actors(tenant_id uuid)
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 begin
   -- The lock serialises changes of one tenant, so that the second transaction sees the changes of the first: each statement
   -- after this one takes a new snapshot.

@@ -4,7 +4,6 @@ create function public.create_tenant(name text)
 returns public.tenants
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   created public.tenants;
 begin
@@ -29,7 +28,6 @@ create function administration.set_tenant_active(tenant_id uuid, is_active boole
 returns public.tenants
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_operator();
   changed public.tenants;

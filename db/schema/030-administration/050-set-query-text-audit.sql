@@ -4,7 +4,6 @@ create function public.set_query_text_audit(enabled boolean, tenant_id uuid defa
 returns public.tenants
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_query_text_audit.tenant_id);
   changed public.tenants;

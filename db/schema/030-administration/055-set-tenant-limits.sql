@@ -5,7 +5,6 @@ create function public.set_tenant_limits(
 returns public.tenants
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator;
   changed public.tenants;

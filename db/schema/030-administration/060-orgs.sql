@@ -4,7 +4,6 @@ create function public.create_org(name text, org_id uuid default null, tenant_id
 returns public.orgs
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(create_org.tenant_id);
   created public.orgs;
@@ -32,7 +31,6 @@ create function administration.set_org_active(org_id uuid, tenant_id uuid, is_ac
 returns public.orgs
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_org_active.tenant_id);
   changed public.orgs;

@@ -4,7 +4,6 @@ create function public.create_user(name text, user_id uuid default null, org_id 
 returns public.users
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(create_user.tenant_id);
   created public.users;
@@ -36,7 +35,6 @@ create function administration.set_user_active(user_id uuid, tenant_id uuid, is_
 returns public.users
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_user_active.tenant_id);
   changed public.users;

@@ -5,7 +5,6 @@ create function public.register_scope(
 returns public.scopes
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_scope.tenant_id);
   registered public.scopes;
@@ -20,7 +19,7 @@ begin
   end if;
   insert into public.scopes as s (tenant_id, scope, is_project_scoped, description)
   values (admin.target_tenant_id, register_scope.scope, register_scope.is_project_scoped, coalesce(register_scope.description, ''))
-  on conflict (tenant_id, scope) do update set description = coalesce(register_scope.description, s.description)
+  on conflict on constraint scopes_pkey do update set description = coalesce(register_scope.description, s.description)
   returning s.* into registered;
   if registered.is_project_scoped <> register_scope.is_project_scoped then
     perform identity.raise_error('L9VAL',
@@ -40,7 +39,6 @@ create function administration.set_scope_active(scope text, tenant_id uuid, is_a
 returns public.scopes
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_scope_active.tenant_id);
   changed public.scopes;

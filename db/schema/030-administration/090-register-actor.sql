@@ -22,7 +22,6 @@ create function public.register_actor(
 returns public.actors
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_actor.tenant_id);
   actor public.actors;

@@ -4,7 +4,6 @@ create function administration.set_actor_active(caller text, tenant_id uuid, is_
 returns public.actors
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_actor_active.tenant_id);
   actor public.actors;

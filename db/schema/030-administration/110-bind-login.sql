@@ -5,7 +5,6 @@ create function public.bind_login(caller text, login text, tenant_id uuid defaul
 returns public.actors
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator;
   actor public.actors;

@@ -52,7 +52,6 @@ create function public.create_api_key(
 returns public.new_api_key
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(create_api_key.tenant_id);
   actor public.actors;

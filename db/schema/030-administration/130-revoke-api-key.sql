@@ -4,7 +4,6 @@ create function public.revoke_api_key(key_id uuid)
 returns public.api_keys
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(null);
   old_key public.api_keys;

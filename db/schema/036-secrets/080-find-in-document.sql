@@ -5,7 +5,6 @@ create function secrets.find_in_value(name text, value text, tenant_id uuid, own
 returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   starts integer[];
 begin
@@ -71,7 +70,6 @@ create function secrets.find_in_document_of(tenant_id uuid, document jsonb, stri
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   own_test text := secrets.own_test(find_in_document_of.tenant_id);
 begin
@@ -128,7 +126,6 @@ comment on function secrets.find_in_document is
 create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   kind constant text := jsonb_typeof(value);
   text_value text;

@@ -37,7 +37,6 @@ create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, ope
 returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   on_secret text;
   finding record;

@@ -6,7 +6,6 @@ create function public.set_secret_settings(
 returns public.secret_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_secret_settings.tenant_id);
   saved public.secret_settings;
@@ -16,8 +15,9 @@ begin
     perform identity.raise_error('L9VAL', 'on_secret: must be refuse, redact or allow', 'on_secret');
   end if;
   insert into public.secret_settings as s (tenant_id, on_secret, guards_personal_data)
-  values (admin.target_tenant_id, coalesce(set_secret_settings.on_secret, 'refuse'), coalesce(set_secret_settings.guards_personal_data, false))
-  on conflict (tenant_id) do update
+  values (
+    admin.target_tenant_id, coalesce(set_secret_settings.on_secret, 'refuse'), coalesce(set_secret_settings.guards_personal_data, false))
+  on conflict on constraint secret_settings_pkey do update
   set on_secret = coalesce(set_secret_settings.on_secret, s.on_secret),
     guards_personal_data = coalesce(set_secret_settings.guards_personal_data, s.guards_personal_data),
     updated_at = clock_timestamp();
@@ -37,7 +37,6 @@ create function secrets.refresh_own_test(tenant_id uuid)
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 begin
   update public.secret_settings s
   set own_test = (
@@ -106,7 +105,6 @@ create function public.register_secret_pattern(
 returns public.secret_patterns
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_secret_pattern.tenant_id);
   saved public.secret_patterns;
@@ -152,7 +150,6 @@ create function public.deactivate_secret_pattern(name text, tenant_id uuid defau
 returns public.secret_patterns
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(deactivate_secret_pattern.tenant_id);
   saved public.secret_patterns;
@@ -180,7 +177,6 @@ create function public.register_secret_exception(
 returns public.secret_exceptions
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_secret_exception.tenant_id);
   saved public.secret_exceptions;
@@ -217,7 +213,6 @@ create function public.deactivate_secret_exception(exception_id uuid, tenant_id 
 returns public.secret_exceptions
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(deactivate_secret_exception.tenant_id);
   saved public.secret_exceptions;

@@ -4,7 +4,6 @@ create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text,
 returns jsonb
 language plpgsql stable parallel safe set search_path = ''
 as $$
-#variable_conflict use_variable
 begin
   case jsonb_typeof(value)
     when 'string' then

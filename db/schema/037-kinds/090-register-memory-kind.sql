@@ -125,7 +125,6 @@ create function public.register_memory_kind(
 returns public.memory_kinds
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_memory_kind.tenant_id);
   names text[];

@@ -95,7 +95,6 @@ create function ranking.count_audience(tenant_id uuid, org_id uuid, user_id uuid
 returns void
 language plpgsql volatile set search_path = '' set enable_seqscan = off set max_parallel_workers_per_gather = 0
 as $$
-#variable_conflict use_variable
 declare
   max_sampled constant integer := 5000;
   id constant uuid := packets.audience_id(tenant_id, org_id, user_id, project_id, scope);

@@ -32,26 +32,27 @@ language plpgsql stable security definer set search_path = '' set max_parallel_w
 -- The plan does not depend on the words, and planning takes as long as weighing them.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   max_audiences constant integer := 200;
   max_sampled constant integer := 1000;
-  tenant_id constant uuid := identity.current_tenant_id();
+  my_tenant constant uuid := identity.current_tenant_id();
   -- An explicit list, because the policies are no condition of an index.
   tenants constant uuid[] := case
     when identity.current_role_name() = 'l9_platform_admin' then array(select distinct a.tenant_id from ranking.audiences a)
-    else array[tenant_id] end;
+    else array[my_tenant] end;
   answer ranking.word_weights;
 begin
   with visible as materialized (
     select a.audience_id, a.memories, a.sampled, a.average_length, a.unlisted
     from ranking.audiences a
     where a.tenant_id = any (tenants)
-      and (scopes is null or a.scope = any (scopes)) and (project_id is null or a.project_id = project_id or a.project_id is null)
+      and (scopes is null or a.scope = any (scopes))
+      and (weigh_words.project_id is null or a.project_id = weigh_words.project_id or a.project_id is null)
     order by a.memories desc, a.audience_id
     limit max_audiences
   ), total as (
-    select sum(v.memories)::double precision as memories, sum(v.memories * v.average_length order by v.audience_id) / sum(v.memories) as average_length
+    select sum(v.memories)::double precision as memories,
+      sum(v.memories * v.average_length order by v.audience_id) / sum(v.memories) as average_length
     from visible v
   ), weighed as (
     select q.place,
@@ -71,8 +72,8 @@ begin
   -- Nothing was counted yet, so the newest memories are.
   with visible as materialized (
     select p.words, p.word_count from public.packet_store p
-    where p.tenant_id = tenant_id and (scopes is null or p.scope = any (scopes))
-      and (project_id is null or p.project_id = project_id or p.project_id is null)
+    where p.tenant_id = my_tenant and (scopes is null or p.scope = any (scopes))
+      and (weigh_words.project_id is null or p.project_id = weigh_words.project_id or p.project_id is null)
     order by p."timestamp" desc, p.packet_id desc
     limit max_sampled
   ), total as (

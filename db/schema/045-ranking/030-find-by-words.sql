@@ -93,7 +93,6 @@ set enable_sort = off
 -- has no statistics, and ranks every match. Off, it begins with the limit and continues while rows are filtered out: a fortieth.
 set pg_textsearch.filtered_seed = off
 as $$
-#variable_conflict use_variable
 declare
   max_repeats constant integer := 24;
   -- More memories of nearly one score are a crowd that the words do not tell apart. A lower limit that looked at the scores found so
@@ -220,7 +219,6 @@ create function ranking.find_by_words(lexemes text[], weights double precision[]
 returns uuid[]
 language plpgsql stable security definer set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   is_operator constant boolean := identity.current_role_name() = 'l9_platform_admin';
   tenant_id constant uuid := case when not is_operator then identity.current_tenant_id() end;

@@ -23,7 +23,6 @@ set hnsw.iterative_scan = 'relaxed_order' set hnsw.ef_search = 100 set max_paral
 -- ranking.walk_words() explains this setting.
 set enable_sort = off
 as $$
-#variable_conflict use_variable
 declare
   max_compared constant integer := 50;
   max_candidates constant integer := 10;
@@ -73,13 +72,14 @@ begin
     place.user_id := user_id;
     place.kinds := array[kind];
     place.excluded_packet_id := except_id;
-    candidates := ranking.find_by_words(rare_words, (ranking.weigh_words(rare_words, array[scope], project_id)).weights, place, max_candidates);
+    candidates := ranking.find_by_words(
+      rare_words, (ranking.weigh_words(rare_words, array[scope], project_id)).weights, place, max_candidates);
 
     select m.dimensions into dimensions from public.embedding_models m
     where m.model = find_similar.model and m.state = 'serving' and vector_dims(content_vector) = 1536;
     if found then
-      -- Of several that are equally far, the index returns any, depending on rows that the caller cannot read: where they would not
-      -- all be candidates, none of them is.
+      -- Of several that are equally far, the index returns any, depending on rows that the caller cannot read: where they
+      -- would not all be candidates, none of them is.
       execute format($sql$
         with nearest as materialized (
           select p.packet_id, %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s as distance
@@ -106,8 +106,8 @@ begin
   return query
   with compared as materialized (
     select p.packet_id, p.content_hash,
-      -- Similar meaning raises the similarity a quarter of the way to the cosine. More would equate `writes to` and `reads from`,
-      -- whose cosine is .97.
+      -- Similar meaning raises the similarity a quarter of the way to the cosine. More would equate `writes to` and
+      -- `reads from`, whose cosine is .97.
       greatest(w.similarity, (3 * w.similarity + (
         select (1 - (e.vector operator(extensions.<=>) content_vector))::real
         from public.memory_embeddings e
@@ -125,7 +125,8 @@ begin
     where not w.is_distinguished and p.packet_id = any (candidates)
       and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
       -- The same words in another case or indentation that tells are another text.
-      and (p.content_hash <> packets.content_hash(content) or packets.text_identity(p.envelope ->> 'content') = packets.text_identity(content))
+      and (p.content_hash <> packets.content_hash(find_similar.content)
+        or packets.text_identity(p.envelope ->> 'content') = packets.text_identity(find_similar.content))
   )
   select c.packet_id, least(c.similarity, 1)::real, c.content_hash
   from compared c

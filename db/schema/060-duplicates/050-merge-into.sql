@@ -7,7 +7,6 @@ create function duplicates.merge_into(
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   answer public.save_result;
   saved public.packet_store;

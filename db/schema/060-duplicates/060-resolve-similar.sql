@@ -7,7 +7,6 @@ create function duplicates.resolve_similar(
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   answer public.save_result;

@@ -5,7 +5,6 @@ create function public.record_feedback(access_id uuid, was_useful boolean, reaso
 returns public.memory_feedback
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   memory_id uuid;
@@ -27,7 +26,7 @@ begin
   end if;
   insert into public.memory_feedback as f (access_id, packet_id, was_useful, reason)
   values (record_feedback.access_id, memory_id, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
-  on conflict (access_id) do update set was_useful = excluded.was_useful, reason = excluded.reason
+  on conflict on constraint memory_feedback_pkey do update set was_useful = excluded.was_useful, reason = excluded.reason
   returning f.* into vote;
   return vote;
 exception when foreign_key_violation then

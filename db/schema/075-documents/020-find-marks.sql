@@ -43,7 +43,6 @@ create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   -- --- (YAML) or +++ (TOML), so that the fields at the start of a file are no headings, as in a fence.
   front_matter constant text := case when open_fence is null then

@@ -29,7 +29,6 @@ language plpgsql immutable parallel safe set search_path = ''
 -- A text has any number of lines, of which the planner knows nothing.
 set enable_nestloop = off
 as $$
-#variable_conflict use_variable
 declare
   least constant integer := documents.min_section_bytes();
   most constant integer := documents.max_section_bytes();

@@ -58,7 +58,6 @@ language plpgsql stable set search_path = ''
 -- A document has up to thousands of sections, of which the planner knows nothing.
 set enable_nestloop = off
 as $$
-#variable_conflict use_variable
 declare
   tenant_id constant uuid := identity.current_tenant_id();
   bytes constant bytea := convert_to(markdown, 'UTF8');
@@ -149,7 +148,6 @@ language plpgsql stable set search_path = ''
 -- A document has up to thousands of sections, of which the planner knows nothing.
 set enable_nestloop = off
 as $$
-#variable_conflict use_variable
 declare
   in_order constant integer[] := documents.longest_rise(array(select w.place from unnest(wanted) as w where w.place is not null order by w.n));
   placed documents.wanted_section[];

@@ -38,7 +38,6 @@ create function documents.write_sections(
 returns boolean
 language plpgsql volatile set search_path = '' set enable_nestloop = off
 as $$
-#variable_conflict use_variable
 declare
   drafts documents.section_draft[];
   expected integer;
@@ -130,7 +129,6 @@ create function documents.store_body(document public.packet_store, body_md text)
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   present documents.present_section[];
   wanted documents.wanted_section[];

@@ -24,7 +24,6 @@ create function public.register_field_index(field text)
 returns public.field_indexes
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin constant administration.administrator := fields.require_indexer();
   registered public.field_indexes;
@@ -66,7 +65,6 @@ create function public.drop_field_index(field text)
 returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin constant administration.administrator := fields.require_indexer();
 begin

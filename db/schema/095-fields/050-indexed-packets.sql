@@ -50,7 +50,6 @@ create function fields.indexed_packets("where" jsonb, max_packets integer)
 returns uuid[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 as $$
-#variable_conflict use_variable
 declare
   field record;
   condition text;

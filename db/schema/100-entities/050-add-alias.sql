@@ -5,7 +5,6 @@ create function entities.add_alias_from(packet_id uuid, alias text, entity text)
 returns public.entity_aliases
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   alias_name constant text := entities.check_name(add_alias_from.alias, 'alias');
   entity_name constant text := entities.check_name(add_alias_from.entity, 'entity');
@@ -80,7 +79,6 @@ create function public.add_alias(
 returns public.entity_aliases
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   packet_id uuid := add_alias.source_packet;
 begin

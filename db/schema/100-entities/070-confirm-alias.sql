@@ -3,7 +3,6 @@
 create function public.confirm_alias(alias_id uuid) returns public.entity_aliases
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me constant identity.identity := identity.require_identity();
   confirmed public.entity_aliases;

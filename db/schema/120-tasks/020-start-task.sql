@@ -17,7 +17,6 @@ create function tasks.start_task(
 returns uuid[]
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   tenant uuid;
   id uuid;

@@ -5,7 +5,6 @@ create function tasks.finish_task(ids uuid[], result jsonb default null, error t
 returns integer
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   finished integer;
 begin

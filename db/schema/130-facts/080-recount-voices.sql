@@ -75,7 +75,6 @@ create function facts.recount_voices(packet_ids uuid[])
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   changed_ids uuid[] := facts.changed_voices(recount_voices.packet_ids);
 begin

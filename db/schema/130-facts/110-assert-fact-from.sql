@@ -4,7 +4,6 @@
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz, is_from_admin boolean) returns uuid
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   ruling public.knowledge_facts;
   neighbour public.knowledge_facts;
@@ -83,7 +82,6 @@ create function facts.assert_fact_from(
 returns public.knowledge_facts
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id);
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
@@ -136,7 +134,7 @@ begin
     derived.bounded_confidence(source, assert_fact_from.confidence), begins_at, assert_fact_from.valid_to,
     case when assert_fact_from.valid_to is not null then clock_timestamp() end,
     source.content_hash, model, model is not null or coalesce(assert_fact_from.into_world, false))
-  on conflict (fact_id, packet_id, creator) do update set
+  on conflict on constraint evidence_counts_once do update set
     -- An agent's strongest word counts, however often it repeats it.
     confidence = greatest(e.confidence, excluded.confidence),
     mentions = e.mentions + is_mention::integer,

@@ -16,7 +16,6 @@ create function public.assert_fact(
 returns public.knowledge_facts
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   packet_id uuid := assert_fact.source_packet;

@@ -20,7 +20,6 @@ create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean d
 returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   keys facts.fact_key[];
   key facts.fact_key;

@@ -5,7 +5,6 @@ create function facts.move_evidence(evidence public.fact_evidence, source public
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   fact public.knowledge_facts;
   key facts.fact_key;
@@ -51,7 +50,6 @@ create function facts.tg_packet_store__facts_follow()
 returns trigger
 language plpgsql security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   audience_id uuid := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   has_moved boolean := audience_id <> packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);

@@ -5,7 +5,6 @@ create function public.retract_fact(fact_id uuid, reason text default null)
 returns public.knowledge_facts
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   fact public.knowledge_facts;

@@ -6,7 +6,6 @@ create function public.register_predicate(
 returns public.fact_predicates
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(register_predicate.tenant_id);
   name text := entities.check_name(register_predicate.predicate, 'predicate');
@@ -24,7 +23,7 @@ begin
   was_single := facts.is_single_valued(admin.target_tenant_id, name);
   insert into public.fact_predicates as p (tenant_id, predicate, is_single_valued, description)
   values (admin.target_tenant_id, name, register_predicate.is_single_valued, coalesce(register_predicate.description, ''))
-  on conflict (tenant_id, predicate) do update set
+  on conflict on constraint fact_predicates_pkey do update set
     is_single_valued = excluded.is_single_valued,
     description = coalesce(register_predicate.description, p.description),
     updated_at = clock_timestamp()

@@ -27,7 +27,6 @@ language plpgsql volatile set search_path = ''
 -- The best plan depends on which filters are set, so no generic plan is cached.
 set plan_cache_mode = force_custom_plan
 as $$
-#variable_conflict use_column
 declare
   at timestamptz := coalesce(find_facts.valid_at, now());
   subjects text[];

@@ -69,7 +69,6 @@ create function public.facts_as_of(
 returns setof public.fact_as_of
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   matching public.fact_as_of[];
 begin
