@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:92b63421b7d120f0ee70c9e8bb8fd6736d65c434
+--! Hash: sha1:3ca4eff5991136ab608dc6832c73036eb62b2863
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -144,7 +144,8 @@ begin
       select from jsonb_path_query(value, '$.** ? (@.type() == "number")') as numbers (number)
       where not identity.is_exact_number(numbers.number)) then
     perform identity.raise_error('L9VAL',
-      format('%s: holds a number that has more digits than a number keeps (about 15 digits, up to 2^53): send it as a text', field), field);
+      format('%s: holds a number that has more digits than a number keeps (about 15 digits, up to 2^53): send it as a text',
+        field), field);
   end if;
 end
 $$;
@@ -219,7 +220,8 @@ create function identity.is_branch(value text)
 returns boolean
 language sql immutable parallel safe
 -- As `git check-ref-format --branch` has it.
-return pg_catalog.char_length(value) between 1 and 255 and value !~ '[[:cntrl:] ~^:?*\[\\]' and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
+return pg_catalog.char_length(value) between 1 and 255 and value !~ '[[:cntrl:] ~^:?*\[\\]'
+  and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
 
 comment on function identity.is_branch is
   'True if the value can name a branch: 1 to 255 characters that Git allows as the name of one. Null for null.';
@@ -283,7 +285,8 @@ create function identity.intersect_scopes(list text[], claimed text[])
 returns text[]
 language sql immutable parallel safe set search_path = ''
 return case when '*' = any (claimed) then list
-  else array(select l.entry from unnest(list) with ordinality as l (entry, position) where l.entry = any (claimed) order by l.position) end;
+  else array(select l.entry from unnest(list) with ordinality as l (entry, position)
+    where l.entry = any (claimed) order by l.position) end;
 
 comment on function identity.intersect_scopes is 'Intersection of a list with the claimed values; {*} means all.';
 
@@ -508,7 +511,8 @@ as $$
 begin
   return '*' = any (identity.list_claim('scopes')) and exists (
     select from public.actors a, identity.current_identity() as me
-    where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes) and '*' = any (a.writable_scopes));
+    where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes)
+      and '*' = any (a.writable_scopes));
 end
 $$;
 
@@ -671,7 +675,8 @@ grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
 -- The orgs of each tenant. create_org(), deactivate_org() and reactivate_org() write them; current_identity() refuses
 -- a caller that acts for an inactive one.
 
--- Ids are unique within a tenant only. If they were unique across tenants, one tenant could block another's org by registering its id.
+-- Ids are unique within a tenant only. If they were unique across tenants, one tenant could block another's org by
+-- registering its id.
 create table public.orgs (
   tenant_id uuid not null references public.tenants,
   org_id uuid not null default uuidv7(),
@@ -1094,7 +1099,8 @@ create table public.api_keys (
   foreign key (tenant_id, caller) references public.actors (tenant_id, caller),
   constraint api_key_name_plain check (identity.is_display_name(name, 100)),
   constraint api_key_default_project_is_its_own check (
-    identity.is_project_id(default_project) and (default_project is null or projects is null or default_project = any (projects))),
+    identity.is_project_id(default_project)
+      and (default_project is null or projects is null or default_project = any (projects))),
   constraint api_key_tool_sets_known check (tool_sets <@ identity.tool_sets()),
   constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}' and tool_sets <> '{}')
 );
@@ -1222,7 +1228,8 @@ begin atomic
   insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
   values
     (seed_tenant.tenant_id, 'L', 'L-CTO', 'l9-kernel', 'l-cto', 'l9_admin', '{*}', '{*}', true),
-    (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}', '{developer,global}', false);
+    (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}',
+      '{developer,global}', false);
 end;
 
 comment on function identity.seed_tenant is
@@ -1280,7 +1287,8 @@ returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format($sql$tenant_id = (select identity.current_tenant_id())
       and %s
-      and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, identity.reader_condition(), identity.owner_condition());
+      and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, identity.reader_condition(),
+      identity.owner_condition());
 
 comment on function identity.definer_condition is
   'The text of a policy condition for functions of the owner: the agent or admin that called the function may read '
@@ -1318,7 +1326,8 @@ begin
   for named_column in
     select a.attname from pg_attribute a
     where a.attrelid = target and a.attname in (
-      'project_id', 'branch', 'thread_id', 'session_id', 'correlation_id', 'trace_id', 'speaker', 'packet_type', 'reflection_type')
+      'project_id', 'branch', 'thread_id', 'session_id', 'correlation_id', 'trace_id', 'speaker', 'packet_type',
+      'reflection_type')
   loop
     execute format('alter table %s alter column %I set statistics 0', target, named_column);
   end loop;
@@ -1329,9 +1338,11 @@ begin
       ('org_isolation', 'as restrictive to l9_agent', 'org_id is null or org_id = (select identity.current_org_id())', '',
         format('A %s of an org is visible to callers of that org; one without an org is visible to the whole tenant.', noun)),
       ('user_visibility', 'as restrictive to l9_agent', 'user_id is null or user_id = (select identity.current_user_id())', '',
-        format('A %s of a user is visible to callers that act for that user; one without a user is visible to the whole org.', noun)),
+        format('A %s of a user is visible to callers that act for that user; one without a user is visible to the whole org.',
+          noun)),
       ('scope_access', command || 'to l9_agent', identity.reader_condition() || unexpired, check_of_writes,
-        format('Agents %s in the scopes and projects of their claims.', verb) || case when expires then ' Expired rows are invisible.' else '' end),
+        format('Agents %s in the scopes and projects of their claims.', verb)
+          || case when expires then ' Expired rows are invisible.' else '' end),
       ('admin_override', command || 'to l9_admin', identity.reader_condition() || unexpired, check_of_writes,
         format('Admins %s in their whole tenant, across orgs, users and authors, within their claims.', verb)),
       ('platform_override', 'for select to l9_platform_admin',
@@ -1339,7 +1350,8 @@ begin
         'Operators read across tenants, and each read is audited. They write nothing.')
     ) as p (name, addressed, condition, check_of_writes, description)
   loop
-    execute format('create policy %I on %s %s using (%s)%s', policy.name, target, policy.addressed, policy.condition, policy.check_of_writes);
+    execute format(
+      'create policy %I on %s %s using (%s)%s', policy.name, target, policy.addressed, policy.condition, policy.check_of_writes);
     execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
   end loop;
 end
@@ -1471,7 +1483,8 @@ declare
   unsampled name;
 begin
   execute format(
-    'create table partitions.%I (like %s including defaults including constraints including generated including storage including comments)',
+    'create table partitions.%I (like %s including defaults including constraints including generated including storage '
+    'including comments)',
     partition, parent);
   execute format('alter table partitions.%I enable row level security', partition);
   execute format('alter table partitions.%I force row level security', partition);
@@ -1530,7 +1543,8 @@ begin
   join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.atttypid = 'timestamptz'::regtype
   where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
   if not found then
-    perform identity.raise_error('L9VAL', 'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
+    perform identity.raise_error('L9VAL',
+      'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
   elsif from_month is null or months is null or months not between 1 and 120 then
     perform identity.raise_error('L9VAL', 'months: from 1 to 120, and from_month: a date', 'months');
   end if;
@@ -1575,7 +1589,8 @@ begin
   if month is null or not exists (
     select from pg_inherits i
     where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
+    perform identity.raise_error('L9VAL',
+      format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
     perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
   end if;
@@ -1959,7 +1974,8 @@ begin
     perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, ids: at most 4194304, query: at most 32768', 'details');
   end if;
   perform audit.add_audit_row(
-    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], null);
+    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63),
+    details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], null);
   if query is not null then
     perform audit.keep_query_text(audit_id, left(scope, 63), query);
   end if;
@@ -2136,7 +2152,8 @@ create function audit.audit_rows_hash(audit_ids uuid[], row_hashes bytea[])
 returns bytea
 language sql immutable parallel safe set search_path = ''
 return (
-  select pg_catalog.sha256(coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.position), ''))
+  select pg_catalog.sha256(
+    coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.position), ''))
   from rows from (pg_catalog.unnest(audit_ids), pg_catalog.unnest(row_hashes)) with ordinality as r (audit_id, hash, position));
 
 comment on function audit.audit_rows_hash is 'SHA-256 over the ids and hashes of rows, in order.';
@@ -2586,8 +2603,10 @@ begin
   from (
     select s.seal_id, count(*) as n
     from public.audit_seals s
-    cross join lateral (select coalesce(min(later.era_after), 'infinity') as until from public.audit_seals later where later.era > s.era) as era
-    join public.audit_log a on a.xid >= s.from_xid and a.xid < s.to_xid and a.occurred_at > s.era_after and a.occurred_at <= era.until
+    cross join lateral (
+      select coalesce(min(later.era_after), 'infinity') as until from public.audit_seals later where later.era > s.era) as era
+    join public.audit_log a on a.xid >= s.from_xid and a.xid < s.to_xid and a.occurred_at > s.era_after
+      and a.occurred_at <= era.until
     where s.last_occurred_at >= detached.month::timestamptz
       and s.first_occurred_at < detached.month::timestamptz + interval '1 month'
       and a.occurred_at >= detached.month::timestamptz and a.occurred_at < detached.month::timestamptz + interval '1 month'
@@ -2695,7 +2714,8 @@ begin
   )
   select coalesce(jsonb_agg(k.line order by k.occurred_at, k.audit_id), '[]'),
     case when count(*) = page_size or bool_or(k.is_cut) then
-      (array_agg(to_char(k.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || k.audit_id order by k.occurred_at desc, k.audit_id desc))[1] end
+      (array_agg(to_char(k.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || k.audit_id
+        order by k.occurred_at desc, k.audit_id desc))[1] end
   into page.rows, page.cursor
   from page_rows k;
   perform audit.audit_export(jsonb_strip_nulls(jsonb_build_object(
@@ -2825,7 +2845,8 @@ language plpgsql stable set search_path = ''
 as $$
 begin
   if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
-    perform identity.raise_error('L9SCP', 'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
+    perform identity.raise_error('L9SCP',
+      'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
   end if;
 end
 $$;
@@ -2839,7 +2860,8 @@ comment on function administration.require_whole_token is
 -- create_api_key() and the functions that deactivate something call them.
 
 create function administration.check_grantable(
-  admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
+  admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[],
+  can_clean_up boolean)
 returns void
 language plpgsql stable set search_path = ''
 as $$
@@ -2856,7 +2878,8 @@ begin
     perform identity.raise_error('L9SCP',
       format('writable_scopes: you can grant only %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
   elsif not ('*' = any (admin.projects) or projects <@ admin.projects) then
-    perform identity.raise_error('L9SCP', format('projects: you can grant only %s', array_to_string(admin.projects, ', ')), 'projects');
+    perform identity.raise_error('L9SCP',
+      format('projects: you can grant only %s', array_to_string(admin.projects, ', ')), 'projects');
   elsif can_clean_up and not admin.can_clean_up then
     perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it', 'can_clean_up');
   end if;
@@ -2882,7 +2905,8 @@ begin
   where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
   limit 1;
   if found then
-    perform identity.raise_error('L9VAL', format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
+    perform identity.raise_error('L9VAL',
+      format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
   end if;
   return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
 end
@@ -2941,7 +2965,8 @@ begin
     details => jsonb_build_object('row', (
       select jsonb_object_agg(t.name, t.value)
       from jsonb_each(new_row) as t (name, value)
-      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
+      where t.name in ('tenant_id', 'caller', 'scope')
+        or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
   return null;
 end
 $$;
@@ -2950,7 +2975,8 @@ comment on function administration.tg__audit_identity is
   'Audits a row that was inserted or updated: its key columns, and those of the named columns that changed.';
 
 create trigger _500_audit after insert or update on public.tenants
-  for each row execute function administration.tg__audit_identity('tenant_id', 'name', 'is_active', 'audits_query_text', 'reads_per_minute', 'writes_per_minute');
+  for each row execute function administration.tg__audit_identity(
+    'tenant_id', 'name', 'is_active', 'audits_query_text', 'reads_per_minute', 'writes_per_minute');
 create trigger _500_audit after insert or update on public.orgs
   for each row execute function administration.tg__audit_identity('org_id', 'is_active');
 create trigger _500_audit after insert or update on public.users
@@ -2959,7 +2985,8 @@ create trigger _500_audit after insert or update on public.scopes
   for each row execute function administration.tg__audit_identity('', 'is_project_scoped', 'is_active');
 create trigger _500_audit after insert or update on public.actors
   for each row execute function administration.tg__audit_identity(
-    '', 'creator', 'source', 'role', 'readable_scopes', 'writable_scopes', 'can_clean_up', 'reads_per_minute', 'writes_per_minute',
+    '', 'creator', 'source', 'role', 'readable_scopes', 'writable_scopes', 'can_clean_up', 'reads_per_minute',
+    'writes_per_minute',
     'login', 'default_project', 'is_active');
 create trigger _500_audit after insert or update on public.api_keys
   for each row execute function administration.tg__audit_identity(
@@ -3311,7 +3338,8 @@ begin
     perform identity.raise_error('L9LIM', 'description: at most 1000 bytes', 'description');
   end if;
   insert into public.scopes as s (tenant_id, scope, is_project_scoped, description)
-  values (admin.target_tenant_id, register_scope.scope, register_scope.is_project_scoped, coalesce(register_scope.description, ''))
+  values (admin.target_tenant_id, register_scope.scope, register_scope.is_project_scoped,
+    coalesce(register_scope.description, ''))
   on conflict on constraint scopes_pkey do update set description = coalesce(register_scope.description, s.description)
   returning s.* into registered;
   if registered.is_project_scoped <> register_scope.is_project_scoped then
@@ -3427,7 +3455,8 @@ begin
     -- creator would get them.
     perform identity.raise_error('L9IMM', 'creator: cannot change, because the memories of this actor carry it', 'creator');
   else
-    perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+    perform administration.check_grantable(
+      admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   end if;
 
   actor.source := coalesce(register_actor.source, actor.source);
@@ -3452,7 +3481,8 @@ begin
   elsif not identity.is_display_name(actor.agent, 100) then
     perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space', 'agent');
   elsif not identity.is_project_id(actor.default_project) then
-    perform identity.raise_error('L9VAL', 'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none', 'default_project');
+    perform identity.raise_error('L9VAL',
+      'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none', 'default_project');
   elsif actor.role <> all (identity.caller_roles()) then
     perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
   end if;
@@ -3467,7 +3497,8 @@ begin
   end if;
   perform administration.check_call_limit('reads_per_minute', actor.reads_per_minute);
   perform administration.check_call_limit('writes_per_minute', actor.writes_per_minute);
-  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  perform administration.check_grantable(
+    admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   actor.readable_scopes := administration.check_scope_list(admin.target_tenant_id, 'readable_scopes', actor.readable_scopes);
   actor.writable_scopes := administration.check_scope_list(admin.target_tenant_id, 'writable_scopes', actor.writable_scopes);
   if not ('*' = any (actor.readable_scopes) or actor.writable_scopes <@ actor.readable_scopes) then
@@ -3526,7 +3557,8 @@ begin
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
     perform identity.raise_error('L9SCP', 'caller: this is your own actor; you would lock yourself out', 'caller');
   end if;
-  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  perform administration.check_grantable(
+    admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   update public.actors a set is_active = set_actor_active.is_active
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller
   returning a.* into actor;
@@ -3578,7 +3610,8 @@ begin
     if not exists (select from pg_roles r where r.rolname = bind_login.login and r.rolcanlogin) then
       perform identity.raise_error('L9VAL', 'login: no such login', 'login');
     elsif pg_has_role(bind_login.login, 'l9_gateway', 'member') then
-      perform identity.raise_error('L9VAL', 'login: l9_gateway and its members cannot be bound, because their claims are trusted', 'login');
+      perform identity.raise_error('L9VAL',
+        'login: l9_gateway and its members cannot be bound, because their claims are trusted', 'login');
     elsif not pg_has_role(bind_login.login, actor.role, 'member') then
       perform identity.raise_error('L9VAL', format('login: must be a member of %s, the role of this actor', actor.role), 'login');
     elsif exists (
@@ -3623,7 +3656,8 @@ comment on column public.new_api_key.name is 'Purpose of the key, for people.';
 comment on column public.new_api_key.caller is 'Actor that the key stands for.';
 comment on column public.new_api_key.expires_at is 'The key is refused from this time on. Null: it does not expire.';
 
-create function administration.check_key_grantable(admin administration.administrator, actor public.actors, scopes text[], projects text[])
+create function administration.check_key_grantable(
+  admin administration.administrator, actor public.actors, scopes text[], projects text[])
 returns void
 language sql stable set search_path = ''
 return administration.check_grantable(
@@ -3690,17 +3724,21 @@ begin
   elsif cardinality(create_api_key.tool_sets) = 0 then
     perform identity.raise_error('L9VAL', 'tool_sets: must name at least one, or be omitted', 'tool_sets');
   elsif not create_api_key.tool_sets <@ identity.tool_sets() then
-    perform identity.raise_error('L9VAL', 'tool_sets: each must be one of ' || array_to_string(identity.tool_sets(), ', '), 'tool_sets');
+    perform identity.raise_error('L9VAL',
+      'tool_sets: each must be one of ' || array_to_string(identity.tool_sets(), ', '), 'tool_sets');
   elsif create_api_key.expires_at <= clock_timestamp() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
-  elsif not identity.are_claims_valid(admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
+  elsif not identity.are_claims_valid(
+      admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
     perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or the user belongs to another org', 'user_id');
   end if;
 
   created.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
-  insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, tool_sets, created_by, expires_at)
+  insert into public.api_keys (
+    tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, tool_sets, created_by, expires_at)
   values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, key_scopes,
-    key_projects, create_api_key.default_project, create_api_key.tool_sets, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
+    key_projects, create_api_key.default_project, create_api_key.tool_sets,
+    coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
   returning api_keys.key_id, api_keys.name, api_keys.caller, api_keys.expires_at
   into created.key_id, created.name, created.caller, created.expires_at;
   insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
@@ -3950,8 +3988,10 @@ create function words.languages()
 returns text[]
 language sql immutable parallel safe
 return array[
-  'none', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish', 'french', 'german', 'greek',
-  'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese', 'romanian', 'russian',
+  'none', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish', 'french',
+  'german', 'greek',
+  'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese',
+  'romanian', 'russian',
   'serbian', 'spanish', 'swedish', 'tamil', 'turkish', 'yiddish'];
 
 comment on function words.languages is
@@ -3962,7 +4002,8 @@ create function words.text_config(language text)
 returns regconfig
 language sql immutable parallel safe strict set search_path = ''
 -- The configurations of pg_catalog are part of PostgreSQL, with fixed ids.
-return ('pg_catalog.' || case when language <> 'none' and language = any (words.languages()) then language else 'simple' end)::pg_catalog.regconfig;
+return ('pg_catalog.' || case when language <> 'none' and language = any (words.languages()) then language
+  else 'simple' end)::pg_catalog.regconfig;
 
 comment on function words.text_config is
   'The text search configuration of a language. none and unknown languages have the configuration simple.';
@@ -3997,7 +4038,8 @@ returns text
 language sql immutable parallel safe
 -- Signs of money, copyright and degrees; arrows, mathematics and technical signs; geometric shapes, dingbats and emoji.
 return '\u00a2-\u00a5\u00a7\u00a9\u00ae\u00b0\u00b1\u00b6\u00d7\u00f7\u20a0-\u20cf\u2117\u2120-\u2122'
-  '\u2190-\u23ff\u25a0-\u27bf\u27f0-\u27ff\u2900-\u2bff\u303d\U0001f000-\U0001f0ff\U0001f18e\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff';
+  '\u2190-\u23ff\u25a0-\u27bf\u27f0-\u27ff\u2900-\u2bff\u303d'
+  '\U0001f000-\U0001f0ff\U0001f18e\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff';
 
 comment on function words.symbol_characters is
   'Characters that are words of their own, such as emoji, for use within the brackets of a regular expression.';
@@ -4136,8 +4178,8 @@ create function words.unspaced_characters()
 returns text
 language sql immutable parallel safe
 -- Thai, Lao, Myanmar, Khmer; the iteration mark and zero of Han; Hiragana, Katakana; Han; Hangul.
-return '\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecd\u1000-\u103f\u1050-\u109f\u1780-\u17d3\u3005\u3007\u3041-\u3096\u3099-\u30fa\u30fc-\u30ff'
-  '\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af\uac00-\ud7a3';
+return '\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecd\u1000-\u103f\u1050-\u109f\u1780-\u17d3\u3005\u3007\u3041-\u3096'
+  '\u3099-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af\uac00-\ud7a3';
 
 comment on function words.unspaced_characters is
   'Characters of scripts that are written without spaces or attach endings to words, for use within the brackets of '
@@ -4180,7 +4222,8 @@ to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 create function words.has_identifiers(content text)
 returns boolean
 language sql immutable parallel safe strict
-return content ~ '[A-Za-z0-9][-_/.:@#\\]*[_/.:@#\\][A-Za-z0-9]|[A-Za-z0-9]-[0-9]|[0-9]-[A-Za-z]|[a-z][A-Z]|[A-Z][A-Z][a-z][a-z]|<[A-Za-z/]|[A-Za-z](\+\+|#)';
+return content ~ '[A-Za-z0-9][-_/.:@#\\]*[_/.:@#\\][A-Za-z0-9]|[A-Za-z0-9]-[0-9]|[0-9]-[A-Za-z]|[a-z][A-Z]|[A-Z][A-Z][a-z][a-z]'
+  '|<[A-Za-z/]|[A-Za-z](\+\+|#)';
 
 comment on function words.has_identifiers is
   'True if a text contains anything that separate_identifiers(), split_camel_case() or whole_identifiers() works '
@@ -4255,7 +4298,8 @@ language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   -- Most memories are English, and a constant needs no call.
-  config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig else words.text_config(language) end;
+  config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig
+    else words.text_config(language) end;
   -- Only of ASCII characters there are as many as bytes. A regular expression takes several times as long.
   is_ascii constant boolean := octet_length(content) = length(content);
   separated text;
@@ -4325,12 +4369,13 @@ return
   -- Paths: from a root, of three parts, or to a file with an ending; file names by the endings of code and data.
   || '|^["''(=:\[]*[.~]{0,2}/[A-Za-z0-9_.~-]|/[^/\s]+/|/[A-Za-z0-9_-]+\.[A-Za-z0-9]|://'
   || '|[A-Za-z0-9_-]\.(?:java|kt|py|rb|go|rs|c|h|cc|cpp|hpp|cs|php|swift|scala|lua|pl|r|ts|tsx|jsx|mjs|cjs|sh|bash|ps1|sql'
-  || '|md|txt|json|jsonl|ya?ml|toml|ini|conf|cfg|env|xml|html?|css|scss|csv|tsv|log|lock|proto|gradle|properties|ipynb|tf|pem|key|crt|so|dll'
-  || '|exe|jar|zip|gz|tar|pdf|png|svg)(?:[^A-Za-z0-9]|$)'
+  || '|md|txt|json|jsonl|ya?ml|toml|ini|conf|cfg|env|xml|html?|css|scss|csv|tsv|log|lock|proto|gradle|properties|ipynb|tf'
+  || '|pem|key|crt|so|dll|exe|jar|zip|gz|tar|pdf|png|svg)(?:[^A-Za-z0-9]|$)'
   -- Words with inner capitals or _, but no plurals of abbreviations (APIs).
   || '|[A-Za-z0-9]_+[A-Za-z0-9]|[a-z][a-z0-9]*[A-Z]|[A-Z][A-Z](?:[a-z][a-z]|[a-rt-z](?:[^A-Za-z]|$))'
   -- Numbers with units that are others in the other case (mW, MW), and metals that are gases in capitals (Co).
-  || '|^[^A-Za-z]*[0-9] ?(?:[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN]))(?:[^A-Za-z0-9]|$)'
+  || '|^[^A-Za-z]*[0-9] ?(?:[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]'
+  || '|[lL]|[nN]))(?:[^A-Za-z0-9]|$)'
   || '|^(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
 
 comment on function words.telling_case is
@@ -4339,8 +4384,8 @@ comment on function words.telling_case is
 
 create function words.may_tell_case() returns text language sql immutable parallel safe
 return '[_`$%\\/=]|-[A-Za-z]|\.[a-z]|[a-z0-9][A-Z]|[A-Z][A-Z]'
-  || '|[0-9] ?[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN])(?:[^A-Za-z0-9]|$)'
-  || '|(?:^|[^A-Za-z])(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
+  || '|[0-9] ?[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN])'
+  || '(?:[^A-Za-z0-9]|$)|(?:^|[^A-Za-z])(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
 
 comment on function words.may_tell_case is
   'A regular expression for texts that may hold something of telling_case(). It is false for most prose, in a tenth of the time.';
@@ -4399,7 +4444,8 @@ comment on function words.case_hash is
   'SHA-256 of what case and indentation mean in a text: words with inner capitals or _, options, variables, paths, '
   'code spans, units, and indented blocks. Null for prose, which says the same in any case.';
 
-grant execute on function words.telling_case, words.may_tell_case, words.telling_lines, words.case_hash to l9_agent, l9_admin, l9_worker;
+grant execute on function words.telling_case, words.may_tell_case, words.telling_lines, words.case_hash to l9_agent,
+  l9_admin, l9_worker;
 --! EndIncluded 035-words/045-case-hash.sql
 --! Included 035-words/050-date-words.sql
 -- The words of a date, so that a query for a day or month finds a memory. of_memory() and the trigger that sets
@@ -4416,11 +4462,14 @@ return case when pg_catalog.isfinite(event_time) then (
   from (
     -- to_char() depends on settings, so it may not be used in an immutable function.
     select
-      extract(year from event_time at time zone 'UTC')::integer as year, extract(month from event_time at time zone 'UTC')::integer as month,
-      extract(day from event_time at time zone 'UTC')::integer as day, extract(isodow from event_time at time zone 'UTC')::integer as weekday
+      extract(year from event_time at time zone 'UTC')::integer as year,
+      extract(month from event_time at time zone 'UTC')::integer as month,
+      extract(day from event_time at time zone 'UTC')::integer as day,
+      extract(isodow from event_time at time zone 'UTC')::integer as weekday
   ) date
   cross join lateral (
-    select (array['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september', 'october', 'november', 'december'])
+    select (array[
+      'january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september', 'october', 'november', 'december'])
       [date.month] as name
   ) month)
 end;
@@ -4593,7 +4642,8 @@ language sql immutable parallel safe set search_path = ''
 return (
   select coalesce(pg_catalog.string_agg(
     -- Most words occur once, or have no position.
-    case when pg_catalog.cardinality(w.positions) > 1 then pg_catalog.repeat(words.index_token(w.lexeme) || ' ', pg_catalog.cardinality(w.positions))
+    case when pg_catalog.cardinality(w.positions) > 1 then pg_catalog.repeat(
+      words.index_token(w.lexeme) || ' ', pg_catalog.cardinality(w.positions))
     else words.index_token(w.lexeme) || ' ' end, ''), '')
   from pg_catalog.unnest(index_text.words) as w);
 
@@ -4604,7 +4654,8 @@ comment on function words.index_text is
 create function words.length(words tsvector)
 returns integer
 language sql immutable parallel safe set search_path = ''
-return (select coalesce(sum(coalesce(pg_catalog.cardinality(w.positions), 1)), 0)::integer from pg_catalog.unnest(length.words) as w);
+return (select coalesce(sum(coalesce(pg_catalog.cardinality(w.positions), 1)), 0)::integer
+  from pg_catalog.unnest(length.words) as w);
 
 comment on function words.length is
   'How many words a text has, stop words excepted. Words without positions, such as those of the date, count once, '
@@ -4643,7 +4694,8 @@ return case when pg_catalog.cardinality(languages) <= 1 then languages[1] else (
   from pg_catalog.left(content, 2000) as beginning (text),
     pg_catalog.unnest(languages) with ordinality as l (language, place)
   order by
-    coalesce(pg_catalog.regexp_count(beginning.text, words.script_of(l.language)) * 3 > pg_catalog.length(beginning.text), false) desc,
+    coalesce(
+      pg_catalog.regexp_count(beginning.text, words.script_of(l.language)) * 3 > pg_catalog.length(beginning.text), false) desc,
     -- Stop words are up to half of a text, and only the configuration of their language drops them.
     words.length(pg_catalog.to_tsvector(words.text_config(l.language), beginning.text)),
     l.place
@@ -4697,10 +4749,12 @@ create table public.secret_patterns (
   created_at timestamptz not null default now(),
   constraint secret_pattern_name_unique unique nulls not distinct (tenant_id, name),
   constraint secret_pattern_name_plain check (secrets.is_pattern_name(name)),
-  constraint secret_pattern_expression_short check (tenant_id is null or octet_length(expression) <= secrets.max_expression_bytes()),
+  constraint secret_pattern_expression_short check (
+    tenant_id is null or octet_length(expression) <= secrets.max_expression_bytes()),
   constraint secret_pattern_keywords_long check (array_position(keywords, null) is null and not ('' = any (keywords))),
   constraint secret_pattern_verification_known check (verification in (
-    'placeholder', 'crc32', 'random token', 'value', 'quoted value', 'command value', 'labelled value', 'labelled token', 'random', 'base64', 'long token',
+    'placeholder', 'crc32', 'random token', 'value', 'quoted value', 'command value', 'labelled value', 'labelled token',
+    'random', 'base64', 'long token',
     'encoded key', 'basic', 'luhn', 'iban', 'any', 'any value')),
   constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict', 'session'))
 );
@@ -4788,7 +4842,8 @@ language sql immutable parallel safe set search_path = ''
 begin atomic
   values
     -- Code, packages and builds.
-    ('github-token', 'GitHub', '{ghp_,gho_,ghu_,ghs_,ghr_}'::text[], '{base62 36+}', null::text[], 'crc32', 'GitHub, token formats'),
+    ('github-token', 'GitHub', '{ghp_,gho_,ghu_,ghs_,ghr_}'::text[], '{base62 36+}', null::text[], 'crc32',
+      'GitHub, token formats'),
     ('github-token', 'GitHub, fine-grained', '{github_pat_}', '{word 40+}', null, null, 'GitHub, token formats'),
     ('gitlab-token', 'GitLab', '{glpat-,gldt-,glrt-,glcbt-,glptt-,glft-,glimt-,glagent-,glsoat-,gloas-,glffct-,glwt-,GR1348941}',
       '{url64. 20+}', null, null, 'GitLab, token prefixes'),
@@ -4813,13 +4868,16 @@ begin atomic
     -- Clouds and hosting.
     ('aws-access-key-id', 'AWS', '{AKIA,ASIA,ABIA,ACCA}', '{base32 16}', null, null, 'AWS IAM, unique identifiers'),
     ('aws-bedrock-key', 'Amazon Bedrock', '{ABSK}', '{base64= 100+}', null, null, 'Amazon Bedrock, API keys'),
-    ('aws-bedrock-key', 'Amazon Bedrock, short-lived', '{bedrock-api-key-}', '{base64= 40+}', null, null, 'Amazon Bedrock, API keys'),
+    ('aws-bedrock-key', 'Amazon Bedrock, short-lived', '{bedrock-api-key-}', '{base64= 40+}', null, null,
+      'Amazon Bedrock, API keys'),
     ('google-api-key', 'Google', '{AIza}', '{url64 35+}', null, null, 'Google Cloud, API keys'),
     ('google-oauth', 'Google, client secrets', '{GOCSPX-}', '{url64 24+}', null, null, 'Google Cloud, authentication'),
     ('google-oauth', 'Google, access tokens', '{ya29.}', '{url64 20+}', null, null, 'Google Cloud, authentication'),
     ('google-oauth', 'Google, refresh tokens', '{1//0}', '{url64 40+}', null, null, 'Google Cloud, authentication'),
-    ('azure-client-secret', 'Microsoft Entra', '{}', '{url64~. 3}7Q~{url64~. 31-34}', '{7Q~}', null, 'Microsoft Entra, credentials'),
-    ('azure-client-secret', 'Microsoft Entra', '{}', '{url64~. 3}8Q~{url64~. 31-34}', '{8Q~}', null, 'Microsoft Entra, credentials'),
+    ('azure-client-secret', 'Microsoft Entra', '{}', '{url64~. 3}7Q~{url64~. 31-34}', '{7Q~}', null,
+      'Microsoft Entra, credentials'),
+    ('azure-client-secret', 'Microsoft Entra', '{}', '{url64~. 3}8Q~{url64~. 31-34}', '{8Q~}', null,
+      'Microsoft Entra, credentials'),
     ('azure-key', 'Azure Storage', '{}', '{base64 76}+ASt{base64 6}==', '{+ASt}', null, 'Microsoft, identifiable secrets'),
     ('azure-key', 'Azure Batch', '{}', '{base64 76}+ABa{base64 6}==', '{+ABa}', null, 'Microsoft, identifiable secrets'),
     ('azure-key', 'Azure Cosmos DB', '{}', '{base64 76}ACDb{base64 6}==', '{ACDb}', null, 'Microsoft, identifiable secrets'),
@@ -4840,7 +4898,8 @@ begin atomic
     ('supabase-key', 'Supabase, access tokens', '{sbp_}', '{hex 40}', null, null, 'Supabase, API keys'),
     ('supabase-key', 'Supabase, secret keys', '{sb_secret_}', '{url64 20+}', null, null, 'Supabase, API keys'),
     ('neon-key', 'Neon', '{napi_}', '{base36 40+}', null, null, 'Neon, API keys'),
-    ('planetscale-token', 'PlanetScale', '{pscale_tkn_,pscale_pw_,pscale_oauth_}', '{url64. 32+}', null, null, 'PlanetScale, passwords'),
+    ('planetscale-token', 'PlanetScale', '{pscale_tkn_,pscale_pw_,pscale_oauth_}', '{url64. 32+}', null, null,
+      'PlanetScale, passwords'),
     ('aiven-password', 'Aiven', '{AVNS_}', '{url64 19+}', null, null, 'Aiven, service users'),
     ('mongodb-atlas-secret', 'MongoDB Atlas', '{mdb_sa_sk_}', '{url64 40+}', null, null, 'MongoDB Atlas, service accounts'),
     ('clickhouse-key', 'ClickHouse Cloud', '{4b1d}', '{base62 38}', null, 'random token', 'ClickHouse Cloud, API keys'),
@@ -4848,8 +4907,10 @@ begin atomic
     ('databricks-token', 'Databricks', '{dapi,dose}', '{hex 32}', null, null, 'Databricks, personal access tokens'),
     -- Keepers of secrets, networks and deployments.
     ('vault-token', 'HashiCorp Vault', '{hvs.,hvb.,hvr.}', '{url64 24+}', null, null, 'Vault, tokens'),
-    ('terraform-token', 'HCP Terraform', '{}', '{base62 14}.atlasv1.{url64= 60+}', '{.atlasv1.}', null, 'HCP Terraform, API tokens'),
-    ('doppler-token', 'Doppler', '{dp.pt.,dp.st.,dp.sa.,dp.ct.,dp.scim.,dp.audit.}', '{base62. 40+}', null, null, 'Doppler, auth tokens'),
+    ('terraform-token', 'HCP Terraform', '{}', '{base62 14}.atlasv1.{url64= 60+}', '{.atlasv1.}', null,
+      'HCP Terraform, API tokens'),
+    ('doppler-token', 'Doppler', '{dp.pt.,dp.st.,dp.sa.,dp.ct.,dp.scim.,dp.audit.}', '{base62. 40+}', null, null,
+      'Doppler, auth tokens'),
     ('pulumi-token', 'Pulumi', '{pul-}', '{hex 40}', null, null, 'Pulumi, access tokens'),
     ('onepassword-token', '1Password', '{ops_eyJ}', '{base64url= 60+}', null, null, '1Password, service accounts'),
     ('tailscale-key', 'Tailscale', '{tskey-}', '{lower 2-12}-{base62- 20+}', null, null, 'Tailscale, key prefixes'),
@@ -4885,19 +4946,23 @@ begin atomic
     ('stripe-key', 'Stripe and Svix, webhook secrets', '{whsec_}', '{base64= 24+}', null, null, 'Stripe, webhooks'),
     ('square-token', 'Square', '{sq0csp-,sq0atp-,sq0idp-}', '{url64 22+}', null, null, 'Square, access tokens'),
     ('square-token', 'Square, access tokens', '{EAAA}', '{url64 60}', null, 'random token', 'Square, access tokens'),
-    ('braintree-token', 'Braintree', '{access_token$production$,access_token$sandbox$}', '{base36 16}${hex 32}', null, null, 'Braintree, access tokens'),
-    ('plaid-token', 'Plaid', '{access-production-,access-development-,access-sandbox-}', '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null, 'Plaid, tokens'),
+    ('braintree-token', 'Braintree', '{access_token$production$,access_token$sandbox$}', '{base36 16}${hex 32}', null, null,
+      'Braintree, access tokens'),
+    ('plaid-token', 'Plaid', '{access-production-,access-development-,access-sandbox-}',
+      '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null, 'Plaid, tokens'),
     ('flutterwave-key', 'Flutterwave', '{FLWSECK-,FLWSECK_TEST-}', '{base36 32}-X', null, null, 'Flutterwave, API keys'),
     ('shopify-token', 'Shopify', '{shpat_,shpca_,shppa_,shpss_}', '{anyhex 32}', null, null, 'Shopify, access tokens'),
     ('shippo-token', 'Shippo', '{shippo_live_,shippo_test_}', '{hex 40}', null, null, 'Shippo, API tokens'),
     ('duffel-token', 'Duffel', '{duffel_live_,duffel_test_}', '{url64 43}', null, null, 'Duffel, access tokens'),
     ('easypost-key', 'EasyPost', '{EZAK,EZTK}', '{base62 54}', null, 'random token', 'EasyPost, API keys'),
     -- Mail, talk and telephones.
-    ('slack-token', 'Slack', '{xoxa-,xoxb-,xoxc-,xoxd-,xoxe-,xoxe.,xoxo-,xoxp-,xoxr-,xoxs-,xapp-}', '{base62%- 20+}', null, null, 'Slack, token types'),
+    ('slack-token', 'Slack', '{xoxa-,xoxb-,xoxc-,xoxd-,xoxe-,xoxe.,xoxo-,xoxp-,xoxr-,xoxs-,xapp-}', '{base62%- 20+}', null, null,
+      'Slack, token types'),
     ('slack-webhook', 'Slack', '{hooks.slack.com/services/,hooks.slack.com/workflows/,hooks.slack.com/triggers/}',
       '{word 6+}/{word 6+}/{word 20+}', null, null, 'Slack, incoming webhooks'),
     ('discord-token', 'Discord', '{M,N,O}', '{url64 23-27}.{url64 6}.{url64 27+}', '{}', null, 'Discord, reference'),
-    ('discord-webhook', 'Discord', '{discord.com/api/webhooks/,discordapp.com/api/webhooks/}', '{digit 17-20}/{url64 60+}', null, null, 'Discord, webhooks'),
+    ('discord-webhook', 'Discord', '{discord.com/api/webhooks/,discordapp.com/api/webhooks/}', '{digit 17-20}/{url64 60+}', null,
+      null, 'Discord, webhooks'),
     ('telegram-token', 'Telegram', '{}', '{digit 8-10}:AA{url64 33}', '{:AA}', null, 'Telegram, bot API'),
     ('twilio-key', 'Twilio', '{SK}', '{hex 32}', '{}', null, 'Twilio, API keys'),
     ('sendgrid-key', 'SendGrid', '{SG.}', '{url64 16-32}.{url64 32-64}', null, null, 'SendGrid, API keys'),
@@ -4918,7 +4983,8 @@ begin atomic
     ('typeform-token', 'Typeform', '{tfp_}', '{word 40+}', null, 'random token', 'Typeform, personal access tokens'),
     ('frameio-token', 'Frame.io', '{fio-u-}', '{url64= 64}', null, null, 'Frame.io, developer tokens'),
     ('contentful-token', 'Contentful', '{CFPAT-}', '{url64 43}', null, null, 'Contentful, personal access tokens'),
-    ('hubspot-token', 'HubSpot', '{pat-na1-,pat-na2-,pat-eu1-,pat-ap1-}', '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null, 'HubSpot, private apps'),
+    ('hubspot-token', 'HubSpot', '{pat-na1-,pat-na2-,pat-eu1-,pat-ap1-}', '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null,
+      'HubSpot, private apps'),
     ('mapbox-token', 'Mapbox', '{sk.eyJ,tk.eyJ}', '{url64 20+}.{url64 20+}', null, null, 'Mapbox, access tokens'),
     ('postman-key', 'Postman', '{PMAK-}', '{hex 24}-{hex 34}', null, null, 'Postman, API keys'),
     ('readme-key', 'ReadMe', '{rdme_}', '{base36 70}', null, null, 'ReadMe, API keys'),
@@ -4964,18 +5030,21 @@ create function secrets.expression_of(format secrets.token_format)
 returns text
 language sql immutable parallel safe set search_path = ''
 return (
-    select case when count(*) > 1 then '(?:' || pg_catalog.string_agg(secrets.literal(s), '|') || ')' else coalesce(min(secrets.literal(s)), '') end
+    select case when count(*) > 1 then '(?:' || pg_catalog.string_agg(secrets.literal(s), '|') || ')'
+      else coalesce(min(secrets.literal(s)), '') end
     from pg_catalog.unnest(format.starts) as s)
   || (
     select pg_catalog.string_agg(secrets.literal(m.groups[1]) || coalesce(secrets.alphabet(m.groups[2]) || case
         when m.groups[3] is null then '+'
-        else '{' || m.groups[3] || case when m.groups[4] = '+' then ',' when m.groups[5] is not null then ',' || m.groups[5] else '' end || '}' end, ''), ''
+        else '{' || m.groups[3] || case when m.groups[4] = '+' then ',' when m.groups[5] is not null then ',' || m.groups[5]
+          else '' end || '}' end, ''), ''
       order by m.place)
     from pg_catalog.regexp_matches(format.body, '([^{]*)(?:\{([a-z0-9]+[^a-z0-9 }]*?)(?: ([0-9]+)(?:(\+)|-([0-9]+))?)?\})?', 'g')
       with ordinality as m (groups, place)
     where m.groups[1] <> '' or m.groups[2] is not null)
   -- A longer text of the same characters is something else.
-  || case when format.body ~ ' [0-9]+(?:-[0-9]+)?\}$' then '(?!' || secrets.alphabet(substring(format.body from '.*\{([^ }]+) [^}]*\}$')) || ')' else '' end;
+  || case when format.body ~ ' [0-9]+(?:-[0-9]+)?\}$' then '(?!'
+    || secrets.alphabet(substring(format.body from '.*\{([^ }]+) [^}]*\}$')) || ')' else '' end;
 
 comment on function secrets.expression_of is
   'The regular expression that matches the tokens of a format, also within a word.';
@@ -4984,7 +5053,8 @@ create function secrets.begins_a_word(format secrets.token_format)
 returns boolean
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.cardinality(format.starts) = 0 or (
-  select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6) from pg_catalog.unnest(format.starts) as s);
+  select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6)
+  from pg_catalog.unnest(format.starts) as s);
 
 comment on function secrets.begins_a_word is
   'True if the tokens of a format begin with so few characters that they must not stand within a word.';
@@ -5004,9 +5074,10 @@ create function secrets.labels_of_passwords()
 returns text
 language sql immutable parallel safe
 -- Some letters may follow the word: many languages write its cases and articles at its end.
-return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe|contrase(?:ñ|n|ny)a|senha|parol[aă]|parool|wachtwoord|has[lł][oaeu]'
-  || '|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od|[sşŞ]ifre|kata sandi|mật khẩu|[κΚ]ωδικ[όο]ς'
-  || '|[пП]арол|ПАРОЛ|лозинк|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|رمز عبور|סיסמ[אה]|पासवर्ड|รหัสผ่าน)[a-zà-žа-яіА-Я]{0,3}?';
+return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe|contrase(?:ñ|n|ny)a|senha|parol[aă]|parool'
+  || '|wachtwoord|has[lł][oaeu]|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od'
+  || '|[sşŞ]ifre|kata sandi|mật khẩu|[κΚ]ωδικ[όο]ς|[пП]арол|ПАРОЛ|лозинк'
+  || '|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|رمز عبور|סיסמ[אה]|पासवर्ड|รหัสผ่าน)[a-zà-žа-яіА-Я]{0,3}?';
 
 comment on function secrets.labels_of_passwords is
   'A regular expression for the word password in the languages that most callers write.';
@@ -5025,8 +5096,10 @@ language sql immutable parallel safe
 -- The shortest match is taken, so that the first value behind a label is looked at. In a document an escaped line break is
 -- written \n.
 return '(?i)' || labels || '[*_"''`\])]{0,3}?(?:[ \t]+[^\s:：=＝|→>\\]+){0,6}'
-  || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+[–—-]{1,2}(?=\s)|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|este|é|è|jest|är|er|είναι)'
-  || '(?:[ \t]+(?:now|currently|still|again|jetzt|nun|aktuell|maintenant|ahora|ora|adesso|agora|nu|teraz))?(?=\s)|[是为は][:：]?|[ \t]+(?=["''`«„“‘]))'
+  || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+[–—-]{1,2}(?=\s)'
+  || '|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|este|é|è|jest|är|er|είναι)'
+  || '(?:[ \t]+(?:now|currently|still|again|jetzt|nun|aktuell|maintenant|ahora|ora|adesso|agora|nu|teraz))?(?=\s)|[是为は][:：]?'
+  || '|[ \t]+(?=["''`«„“‘]))'
   || '[*_]{0,3}(?:\\[nrt]|\s|</?[a-z][a-z0-9]{0,9}>){0,8}[*_"''`«„“‘(\\]{0,3}'
   || '(' || value || ')(?![^\s"''`|<>«»“”„‘’*_\\])';
 
@@ -5053,7 +5126,8 @@ comment on function secrets.labelled_tokens is 'A regular expression for a token
 create function secrets.command_lines()
 returns text
 language sql immutable parallel safe
-return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx'
+return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner'
+  || '|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx'
   || '|mosquitto_[ps]ub|snmp|isql|beeline)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=])|sqlplus[ \t]'
   || '|wpa_passphrase[ \t]|rabbitmqctl[ \t]|machine\s+[^\s]+\s+login|:(?:5432|5433|6432|\*):';
 
@@ -5070,7 +5144,8 @@ return (
     '(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n|;&]*[ \t])?-p["'']?(?!ort|rotocol)',
     'curl[ \t](?:[^\n|;]*[ \t])?(?:-[A-Za-z]{0,6}[uU]|--(?:proxy-)?user)[ \t=]{0,2}["'']?[^\s:"''$]+:',
     '\m(?:https?|xh)[ \t](?:[^\n|;&]*[ \t])?(?:-a|--auth)[ \t=]["'']?[^\s:"''$]+:',
-    '(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|oc|az|cf|kubectl|heroku|npm|gcloud|argocd|vault)[ \t](?:[^\n|;&]*[ \t])?login[ \t](?:[^\n|;&]*[ \t])?-p[ \t=]',
+    '(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|oc|az|cf|kubectl|heroku|npm|gcloud|argocd|vault)[ \t]'
+      '(?:[^\n|;&]*[ \t])?login[ \t](?:[^\n|;&]*[ \t])?-p[ \t=]',
     'redis-cli[ \t](?:[^\n|;&]*[ \t])?(?:-a|--pass)[ \t=]',
     'sshpass[ \t]+-p[ \t]?',
     'mongo[a-z]*[ \t](?:[^\n|;&]*[ \t])?-p[ \t]?',
@@ -5104,7 +5179,8 @@ comment on function secrets.passwords_of_commands is
 create function secrets.password_columns()
 returns text
 language sql immutable parallel safe
-return '(?i)\|[ \t]*[*_`]{0,3}' || secrets.labels_of_passwords() || '[^\n|]*\||(?:[,;\t"]|\\[nt]|^|\n)[ "''\\]{0,3}' || secrets.labels_of_passwords()
+return '(?i)\|[ \t]*[*_`]{0,3}' || secrets.labels_of_passwords() || '[^\n|]*\||(?:[,;\t"]|\\[nt]|^|\n)[ "''\\]{0,3}'
+  || secrets.labels_of_passwords()
   || '["''\\]{0,2}(?:[,;\t]|\r?\n|\\[nrt])';
 
 comment on function secrets.password_columns is
@@ -5116,7 +5192,8 @@ language sql immutable parallel safe
 -- The first row of values that has something in the column, which is counted from the left.
 return (
   select '(?iw)(?:' || string_agg(format(
-    '^[ \t]*\|(?:[^|\n]*\|){%1$s}[ \t]*[*_`]{0,2}%2$s[^|\n]*\|[^\n]*\n[ \t]*\|[ \t]*:?-[^\n]*\n[ \t]*\|(?:[^|\n]*\|){%1$s}[ \t]*|^(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*%2$s["'']?(?:[,;\t][^\n]*)?\n(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*',
+    '^[ \t]*\|(?:[^|\n]*\|){%1$s}[ \t]*[*_`]{0,2}%2$s[^|\n]*\|[^\n]*\n[ \t]*\|[ \t]*:?-[^\n]*\n[ \t]*\|(?:[^|\n]*\|){%1$s}'
+    '[ \t]*|^(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*%2$s["'']?(?:[,;\t][^\n]*)?\n(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*',
     n, secrets.labels_of_passwords()), '|') || ')[`*_]{0,2}([^\s|,;"''`]{6,})'
   from generate_series(0, 5) as n);
 
@@ -5131,7 +5208,8 @@ comment on function secrets.passwords_in_columns is
 create function secrets.invisible()
 returns text
 language sql immutable parallel safe
-return '[\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u202A-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\uFFA0\U000E0000-\U000E0FFF]';
+return '[\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u202A-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF'
+  '\uFFA0\U000E0000-\U000E0FFF]';
 
 comment on function secrets.invisible is
   'A regular expression for a character that is not seen: soft hyphens, of no width, marks of direction, variants, '
@@ -5140,7 +5218,8 @@ comment on function secrets.invisible is
 create function secrets.letters_in_disguise()
 returns text
 language sql immutable parallel safe
-return '\uFF10-\uFF19\uFF21-\uFF3A\uFF3F\uFF41-\uFF5A\u2460-\u2468\u24B6-\u24EA\U0001D400-\U0001D7FF\U0001CCD6-\U0001CCF9\U0001F130-\U0001F149';
+return '\uFF10-\uFF19\uFF21-\uFF3A\uFF3F\uFF41-\uFF5A\u2460-\u2468\u24B6-\u24EA\U0001D400-\U0001D7FF\U0001CCD6-\U0001CCF9'
+  '\U0001F130-\U0001F149';
 
 comment on function secrets.letters_in_disguise is
   'The inside of a bracket expression: full-width, mathematical, circled, squared and outlined letters and digits.';
@@ -5149,7 +5228,9 @@ create function secrets.look_alikes()
 returns text
 language sql immutable parallel safe
 return '[' || secrets.letters_in_disguise()
-  || '\uFF01-\uFF5E\u00A0\u2000-\u200A\u202F\u205F\u3000\u00B2\u00B3\u00B9\u2070\u2071\u2074-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u1D2C\u1D43\u2102\u210A-\u2113\u2115\u2119-\u211D\u2124\u212C\u212D\u212F-\u2131\u2133\u2134\u2145-\u2149\u2010-\u2015\u2212]';
+  || '\uFF01-\uFF5E\u00A0\u2000-\u200A\u202F\u205F\u3000\u00B2\u00B3\u00B9\u2070\u2071\u2074-\u2079\u207F\u2080-\u2089'
+  || '\u02B0-\u02B8\u1D2C\u1D43\u2102\u210A-\u2113\u2115\u2119-\u211D\u2124\u212C\u212D\u212F-\u2131\u2133\u2134\u2145-\u2149'
+  || '\u2010-\u2015\u2212]';
 
 comment on function secrets.look_alikes is
   'A regular expression for a character that stands for exactly one of ASCII: the letters in disguise, other '
@@ -5159,12 +5240,15 @@ create function secrets.fold(content text)
 returns text
 language sql immutable parallel safe set search_path = ''
 -- Each character becomes one, so that what is found stands at the same place.
-return case when pg_catalog.octet_length(content) = pg_catalog.length(content) or content !~ secrets.look_alikes() then content else (
+return case when pg_catalog.octet_length(content) = pg_catalog.length(content) or content !~ secrets.look_alikes()
+  then content else (
   select pg_catalog.string_agg(
-    s.piece || coalesce(pg_catalog.translate(normalize(m.groups[1], nfkc), U&'\2010\2011\2012\2013\2014\2015\2212', '-------'), ''), ''
+    s.piece || coalesce(
+      pg_catalog.translate(normalize(m.groups[1], nfkc), U&'\2010\2011\2012\2013\2014\2015\2212', '-------'), ''), ''
     order by s.place)
   from pg_catalog.regexp_split_to_table(content, secrets.look_alikes() || '+') with ordinality as s (piece, place)
-  left join pg_catalog.regexp_matches(content, secrets.look_alikes() || '+', 'g') with ordinality as m (groups, place) on m.place = s.place
+  left join pg_catalog.regexp_matches(content, secrets.look_alikes() || '+', 'g') with ordinality as m (groups, place)
+    on m.place = s.place
 ) end;
 
 comment on function secrets.fold is
@@ -5174,8 +5258,9 @@ create function secrets.disguises()
 returns text
 language sql immutable parallel safe
 -- Signs of East Asian texts and superscripts are common, and no disguise alone.
-return '[' || secrets.letters_in_disguise() || ']{6}|[A-Za-z0-9_-][' || secrets.letters_in_disguise() || ']|[' || secrets.letters_in_disguise()
-  || '][A-Za-z0-9_-]|[\u2070-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u2102-\u2134]{6}|[!-~]' || secrets.invisible() || '+[!-~]|[\u2010-\u2015\u2212][A-Za-z0-9_]{16}';
+return '[' || secrets.letters_in_disguise() || ']{6}|[A-Za-z0-9_-][' || secrets.letters_in_disguise() || ']|['
+  || secrets.letters_in_disguise() || '][A-Za-z0-9_-]|[\u2070-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u2102-\u2134]{6}|[!-~]'
+  || secrets.invisible() || '+[!-~]|[\u2010-\u2015\u2212][A-Za-z0-9_]{16}';
 
 comment on function secrets.disguises is
   'A regular expression that matches where characters other than those of ASCII may hide a secret.';
@@ -5183,7 +5268,8 @@ comment on function secrets.disguises is
 create function secrets.encoded_sign()
 returns text
 language sql immutable parallel safe
-return '(?:%[0-9A-Fa-f]{2}|&#[0-9]{1,4};|&#[xX][0-9A-Fa-f]{1,4};|&(?:lowbar|colon|equals|sol|period|hyphen|dash|num|excl|commat|plus|amp);|\\u00[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|'
+return '(?:%[0-9A-Fa-f]{2}|&#[0-9]{1,4};|&#[xX][0-9A-Fa-f]{1,4};'
+  || '|&(?:lowbar|colon|equals|sol|period|hyphen|dash|num|excl|commat|plus|amp);|\\u00[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|'
   || secrets.invisible() || ')';
 
 comment on function secrets.encoded_sign is
@@ -5208,15 +5294,17 @@ begin
   content := regexp_replace(content, secrets.invisible(), '', 'g');
   -- Also what was encoded several times: %253A is %3A.
   for encoded, code in
-    select distinct m.groups[1], coalesce(m.groups[2]::integer, ('x' || lpad(coalesce(m.groups[3], m.groups[4], m.groups[5]), 8, '0'))::bit(32)::integer)
-    from regexp_matches(
-      content, '(&#([0-9]{1,4});|&#[xX]([0-9A-Fa-f]{1,4});|\\(?:u00|x)([0-9A-Fa-f]{2})|%(?:25)*([01346-7][0-9A-Fa-f]|2[0-46-9A-Fa-f]|5[0-9A-Fa-f]))', 'g') as m (groups)
+    select distinct m.groups[1],
+      coalesce(m.groups[2]::integer, ('x' || lpad(coalesce(m.groups[3], m.groups[4], m.groups[5]), 8, '0'))::bit(32)::integer)
+    from regexp_matches(content, '(&#([0-9]{1,4});|&#[xX]([0-9A-Fa-f]{1,4});|\\(?:u00|x)([0-9A-Fa-f]{2})'
+      '|%(?:25)*([01346-7][0-9A-Fa-f]|2[0-46-9A-Fa-f]|5[0-9A-Fa-f]))', 'g') as m (groups)
   loop
     if code in (9, 10, 13) or code between 32 and 126 then
       content := replace(content, encoded, chr(code));
     end if;
   end loop;
-  content := replace(replace(replace(replace(replace(replace(content, '&lowbar;', '_'), '&colon;', ':'), '&equals;', '='), '&sol;', '/'), '&period;', '.'), '&amp;', '&');
+  content := replace(replace(replace(replace(replace(replace(content, '&lowbar;', '_'), '&colon;', ':'), '&equals;', '='),
+    '&sol;', '/'), '&period;', '.'), '&amp;', '&');
   -- The rest cannot be decoded again.
   return replace(content, '%', ' ');
 end
@@ -5249,7 +5337,8 @@ comment on function secrets.join_words is 'What words_apart() matches, without t
 create function secrets.names_of_secrets()
 returns text
 language sql immutable parallel safe
-return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|token|credential|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
+return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|token|credential'
+  '|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
 
 comment on function secrets.names_of_secrets is
   'A regular expression for the part of a name that says that its value is a secret, as in DB_PASSWORD or '
@@ -5260,7 +5349,10 @@ returns text
 language sql immutable parallel safe set search_path = ''
 -- A value has at least 6 characters, and without a digit or sign 20. So most sentences about passwords need no second look.
 return secrets.names_of_secrets()
-  || '[A-Za-z0-9_.-]*["''\]\\]*(?:\s*(?:=+>?|:=?|,|>)\s*|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[0-9!#$%^&*?~][^\s"''`\\]{5}|[^\s"''`\\][0-9!#$%^&*?~][^\s"''`\\]{4}|[^\s"''`\\]{2}[0-9!#$%^&*?~][^\s"''`\\]{3}|[^\s"''`\\]{3}[0-9!#$%^&*?~][^\s"''`\\]{2}|[^\s"''`\\]{4}[0-9!#$%^&*?~][^\s"''`\\]|[^\s"''`\\]{5}[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
+  || '[A-Za-z0-9_.-]*["''\]\\]*(?:\s*(?:=+>?|:=?|,|>)\s*'
+  || '|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[0-9!#$%^&*?~][^\s"''`\\]{5}|[^\s"''`\\][0-9!#$%^&*?~][^\s"''`\\]{4}'
+  || '|[^\s"''`\\]{2}[0-9!#$%^&*?~][^\s"''`\\]{3}|[^\s"''`\\]{3}[0-9!#$%^&*?~][^\s"''`\\]{2}'
+  || '|[^\s"''`\\]{4}[0-9!#$%^&*?~][^\s"''`\\]|[^\s"''`\\]{5}[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
 
 comment on function secrets.named_values is
   'A regular expression that matches wherever a name such as password is followed by what may be a secret.';
@@ -5270,7 +5362,8 @@ create function secrets.rare_words()
 returns text
 language sql immutable parallel safe
 -- In URLs the characters around a secret, and those in it, are encoded.
-return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:25)*(?:3[0-9AaDd]|2[2BbFf]|[46][1-9A-Fa-f]|[57][0-9Aa])|&#(?:[xX][0-9A-Fa-f]{2}|[0-9]{2,3});|\\u00[2-7]';
+return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:25)*(?:3[0-9AaDd]|2[2BbFf]|[46][1-9A-Fa-f]|[57][0-9Aa])'
+  '|&#(?:[xX][0-9A-Fa-f]{2}|[0-9]{2,3});|\\u00[2-7]';
 
 comment on function secrets.rare_words is
   'A regular expression that matches where a key file, a signed URL, a file of a container registry or an encoded '
@@ -5331,11 +5424,17 @@ comment on function secrets.words_of_40 is
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
     secrets.rare_words(),
-    $re$-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:\\[nr]|[\s"'`>+|,\\])+(?:[A-Za-z0-9+/=]{8,}|(?:Proc-Type|DEK-Info|Version|Comment|Hash)[^\n\\]*))+(?:(?:\\[nr]|[\s"'`>+|,\\])*=?[A-Za-z0-9+/=]{1,7}\M=*)?(?:(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?|[A-Za-z0-9+/=]{16,}(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|^\s*-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----\s*$$re$,
+    $re$-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----$re$
+      || $re$(?:(?:\\[nr]|[\s"'`>+|,\\])+(?:[A-Za-z0-9+/=]{8,}|(?:Proc-Type|DEK-Info|Version|Comment|Hash)[^\n\\]*))+$re$
+      || $re$(?:(?:\\[nr]|[\s"'`>+|,\\])*=?[A-Za-z0-9+/=]{1,7}\M=*)?$re$
+      || $re$(?:(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?$re$
+      || $re$|[A-Za-z0-9+/=]{16,}(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----$re$
+      || $re$|^\s*-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----\s*$$re$,
     'RFC 7468, RFC 4880, OpenSSH PROTOCOL.key'),
   ('putty-private-key', 'private keys of PuTTY', secrets.rare_words(),
     'Private-Lines: *[0-9]+(?:\\[nr]|\s)+[A-Za-z0-9+/=]{16,}(?:(?:\\[nr]|\s)+[A-Za-z0-9+/=]{16,})*', 'PuTTY, appendix C'),
-  ('azure-signature', 'shared access signatures of Azure', secrets.rare_words(), '[?&;]sig=([A-Za-z0-9%+/=_-]{30,})', 'Azure Storage, SAS');
+  ('azure-signature', 'shared access signatures of Azure', secrets.rare_words(), '[?&;]sig=([A-Za-z0-9%+/=_-]{30,})',
+    'Azure Storage, SAS');
 
 insert into public.secret_patterns (name, finds, keywords, hint, expression, verification, source)
 select p.pattern, p.finds, case when p.has_keywords then p.keywords end,
@@ -5348,7 +5447,8 @@ select p.pattern, p.finds, case when p.has_keywords then p.keywords end,
 from (
   select t.pattern, 'tokens and keys of ' || string_agg(distinct t.provider, '; ') as finds,
     bool_and(secrets.keywords_of(t.format) is not null) as has_keywords,
-    (select array_agg(distinct k) from secrets.token_formats() as f, unnest(secrets.keywords_of(f)) as k where f.pattern = t.pattern) as keywords,
+    (select array_agg(distinct k) from secrets.token_formats() as f, unnest(secrets.keywords_of(f)) as k
+      where f.pattern = t.pattern) as keywords,
     -- An escaped line break may stand before a word, as in JSON. It is matched, because looking behind at two characters begins
     -- at the beginning of the text for each match: ten thousand matches took seconds.
     concat_ws('|',
@@ -5366,11 +5466,14 @@ from (
 order by p.place;
 
 insert into public.secret_patterns (name, finds, keywords, expression, source) values
-  ('jwt', 'JSON Web Tokens', '{eyJ}', 'eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}',
+  ('jwt', 'JSON Web Tokens', '{eyJ}',
+    'eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}'
+    '|eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}',
     'RFC 7519, RFC 7516');
 
 insert into public.secret_patterns (name, finds, hint, keywords, expression, verification, source) values
-  ('encoded-private-key', 'the base64 of a file with a private key', null, '{LS0tLS1CRUdJTi}', 'LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{20,}(?:\s+[A-Za-z0-9+/_-]{20,})*=*', 'encoded key', 'RFC 7468, RFC 4648'),
+  ('encoded-private-key', 'the base64 of a file with a private key', null, '{LS0tLS1CRUdJTi}',
+    'LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{20,}(?:\s+[A-Za-z0-9+/_-]{20,})*=*', 'encoded key', 'RFC 7468, RFC 4648'),
   ('url-credentials', 'passwords in URLs and connection strings', secrets.credentials_in_urls(), null,
     '[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@"''<>]*:([^\s@/"''<>]{3,})@[^\s"''<>]', 'placeholder', 'RFC 3986'),
   ('bearer-token', 'tokens of bearer headers', secrets.authorization_headers(), null,
@@ -5381,58 +5484,90 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
     '"auth\\?" *: *\\?"([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'Docker, config.json'),
   ('connection-password', 'passwords in connection strings of parts such as Pwd=…;', secrets.named_values(), null,
     '(?i);[ \t]?(?:pwd|password)[ \t]?=[ \t]?([^;\s"''`\\<>{}$()]{6,})', 'quoted value', 'ODBC and ADO.NET, connection strings'),
-  ('command-line-password', 'passwords in commands, such as curl -u, docker login -p, redis-cli -a and mysql -p', secrets.command_lines(), null,
+  ('command-line-password', 'passwords in commands, such as curl -u, docker login -p, redis-cli -a and mysql -p',
+    secrets.command_lines(), null,
     secrets.passwords_of_commands(), 'command value', 'the manuals of these commands'),
   ('named-secret', 'quoted values of names such as password, secret or token',
     secrets.named_values(), null,
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]*[0-9!#$%^&*?~][^\s"''`\\]*|[^\s"''`\\]{20,})\\?["''`]',
+    secrets.names_of_secrets()
+      || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)'
+      || '\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]*[0-9!#$%^&*?~][^\s"''`\\]*|[^\s"''`\\]{20,})\\?["''`]',
     'quoted value', 'the usual forms of JSON, YAML and source code'),
   ('assigned-secret', 'unquoted values of names such as password, secret or token',
     secrets.named_values(), null,
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:[ \t]{0,3}[=:][ \t]{0,3}|>|[ \t]+(?:is|was)[ \t]+|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]*[0-9!#$%^*?~][^\s"''`\\<>&;,\[\]{}|]*|[^\s"''`\\<>&;,\[\]{}|]{20,})',
+    secrets.names_of_secrets()
+      || '[A-Za-z0-9_.-]*["'']?(?:[ \t]{0,3}[=:][ \t]{0,3}|>|[ \t]+(?:is|was)[ \t]+'
+      || '|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]*[0-9!#$%^*?~][^\s"''`\\<>&;,\[\]{}|]*|[^\s"''`\\<>&;,\[\]{}|]{20,})',
     'value', 'the usual forms of env files, YAML, shells and URLs'),
-  ('labelled-password', 'passwords behind a label in a text, a list or a table, in several languages', secrets.labelled_passwords(), null,
+  ('labelled-password', 'passwords behind a label in a text, a list or a table, in several languages',
+    secrets.labelled_passwords(), null,
     secrets.labelled_passwords(), 'labelled value', 'the usual forms of notes'),
   ('labelled-token', 'tokens and keys behind a label in a text, a list or a table', secrets.labelled_tokens(), null,
     secrets.labelled_tokens(), 'labelled token', 'the usual forms of notes'),
   ('password-in-table', 'passwords in the column of a table', secrets.password_columns(), null,
     secrets.passwords_in_columns(), 'labelled value', 'the usual forms of Markdown and CSV'),
-  ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', secrets.long_words(), null,
-    'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|SHA[0-9]{1,3}:|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
+  ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files',
+    secrets.long_words(), null,
+    'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*'
+    '|(?:base64,|SHA[0-9]{1,3}:|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
     'random', 'entropy'),
   ('aws-secret-key', 'secret keys of AWS without a name beside them: 40 random characters of base64', secrets.words_of_40(), null,
     '(?<![A-Za-z0-9+/_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])', 'base64', 'AWS IAM, access keys');
 
 insert into public.secret_patterns (name, finds, hint, expression, verification, severity, source) values
-  ('email-address', 'e-mail addresses', '@[A-Za-z0-9\u00C0-\u04FF]', '(?<![A-Za-z0-9\u00C0-\u04FF._%+-])[A-Za-z0-9\u00C0-\u04FF][A-Za-z0-9\u00C0-\u04FF._%+-]{0,63}@(?:[A-Za-z0-9\u00C0-\u04FF-]{1,63}\.)+[A-Za-z\u00C0-\u04FF]{2,24}\M', 'placeholder', 'personal', 'RFC 5321, RFC 6531'),
+  ('email-address', 'e-mail addresses', '@[A-Za-z0-9\u00C0-\u04FF]',
+    '(?<![A-Za-z0-9\u00C0-\u04FF._%+-])[A-Za-z0-9\u00C0-\u04FF][A-Za-z0-9\u00C0-\u04FF._%+-]{0,63}'
+    '@(?:[A-Za-z0-9\u00C0-\u04FF-]{1,63}\.)+[A-Za-z\u00C0-\u04FF]{2,24}\M', 'placeholder', 'personal', 'RFC 5321, RFC 6531'),
   ('telephone-number', 'telephone numbers in the international form', '\+[0-9]',
-    '(?<![A-Za-z0-9+.])\+[1-9][0-9]{0,2}[ ./-]?(?:\([0-9]{1,4}\)[ ./-]?)?[0-9]{1,5}(?:[ ./-]?[0-9]{2,5}){1,4}(?![A-Za-z0-9])', 'placeholder', 'personal', 'ITU-T E.123'),
-  ('credit-card', 'numbers of credit cards', '[0-9]{4}[ -]?[0-9]{4}', '(?<![A-Za-z0-9.])[2-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{1,7}(?![0-9A-Za-z])|(?<![A-Za-z0-9.])3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}(?![0-9A-Za-z])',
+    '(?<![A-Za-z0-9+.])\+[1-9][0-9]{0,2}[ ./-]?(?:\([0-9]{1,4}\)[ ./-]?)?[0-9]{1,5}(?:[ ./-]?[0-9]{2,5}){1,4}(?![A-Za-z0-9])',
+    'placeholder', 'personal', 'ITU-T E.123'),
+  ('credit-card', 'numbers of credit cards', '[0-9]{4}[ -]?[0-9]{4}',
+    '(?<![A-Za-z0-9.])[2-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{1,7}(?![0-9A-Za-z])'
+    '|(?<![A-Za-z0-9.])3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}(?![0-9A-Za-z])',
     'luhn', 'personal', 'ISO/IEC 7812'),
-  ('iban', 'international bank account numbers', '(?:[A-Z]{2}|[a-z]{2})[0-9]{2} ?[A-Za-z0-9]{4}', '(?<![A-Za-z0-9])(?:[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?|(?:at|be|ch|de|dk|es|fi|fr|gb|ie|it|lu|nl|no|pl|pt|se)[0-9]{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,3})?)(?![A-Za-z0-9])', 'iban', 'personal', 'ISO 13616'),
-  ('long-token', 'any long token: letters and digits with + / _ or -, and hexadecimal digits of a length that no common hash has', '[A-Za-z0-9+/_-]{32}',
+  ('iban', 'international bank account numbers', '(?:[A-Z]{2}|[a-z]{2})[0-9]{2} ?[A-Za-z0-9]{4}',
+    '(?<![A-Za-z0-9])(?:[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?'
+    '|(?:at|be|ch|de|dk|es|fi|fr|gb|ie|it|lu|nl|no|pl|pt|se)[0-9]{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,3})?)(?![A-Za-z0-9])',
+    'iban', 'personal', 'ISO 13616'),
+  ('long-token', 'any long token: letters and digits with + / _ or -, and hexadecimal digits of a length that no common hash has',
+    '[A-Za-z0-9+/_-]{32}',
     'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|[A-Za-z0-9+/_-]{32,}={0,2}', 'long token', 'strict', 'entropy');
 
 -- What fails closed: a session with any of it is refused, be it harmless or not.
 insert into public.secret_patterns (name, finds, hint, expression, verification, severity, source) values
   ('any-exported-value', 'the value of every variable that a shell exports', '(?:export|declare|typeset|setenv|set)\s|\$env:',
-    '(?:\mexport|\m(?:declare|typeset)[ \t]+-[a-z]*x[a-z]*)[ \t]+(?:-[a-z]+[ \t]+)*[A-Za-z_][A-Za-z0-9_]*\+?=(?=[^\s])((?:"[^"]*"|''[^'']*'')?[^\n]*)|(?:\msetenv|\mset[ \t]+-[a-z]*x[a-z]*)[ \t]+[A-Za-z_][A-Za-z0-9_]*[ \t]+[^\s][^\n]*|\$env:[A-Za-z_][A-Za-z0-9_]*[ \t]*=[ \t]*[^\s][^\n]*',
+    '(?:\mexport|\m(?:declare|typeset)[ \t]+-[a-z]*x[a-z]*)[ \t]+(?:-[a-z]+[ \t]+)*[A-Za-z_][A-Za-z0-9_]*\+?='
+    '(?=[^\s])((?:"[^"]*"|''[^'']*'')?[^\n]*)'
+    '|(?:\msetenv|\mset[ \t]+-[a-z]*x[a-z]*)[ \t]+[A-Za-z_][A-Za-z0-9_]*[ \t]+[^\s][^\n]*'
+    '|\$env:[A-Za-z_][A-Za-z0-9_]*[ \t]*=[ \t]*[^\s][^\n]*',
     'any', 'session', 'POSIX, Shell and Utilities'),
-  ('any-environment-value', 'any value of a variable such as SECRET_KEY or DB_PASSWORD', '(?:PASS|PWD|SECRET|TOKEN|CREDENTIAL|KEY)[A-Z0-9_]*=',
-    '(?:PASS(?:WD|WORD|PHRASE|CODE)?|PWD|SECRET|TOKEN|CREDENTIALS?|_KEY|APIKEY)[A-Z0-9_]*=("[^"\n]+"|''[^''\n]+''|[^\s"''`]+)', 'any value', 'session', 'the usual form of env files'),
-  ('any-quoted-value', 'any quoted value of names such as password or secret, with spaces in it, too', '(?i)pass|pwd|secret|token|credential|key',
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:)\s{0,3}[bfru]{0,2}\\?["''`]([^"''`\n\\]{6,})\\?["''`]', 'any value', 'session', 'the usual forms of JSON, YAML and source code'),
-  ('any-named-value', 'any value with a digit, or any word at the end of a line, behind a name such as password or secret', '(?i)pass|pwd|secret|token|credential|key',
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?\s{0,3}[=:]\s{0,3}([^\s"''`<>;,(){}\[\]|\\]*[0-9][^\s"''`<>;,(){}\[\]|\\]*|[A-Za-z_.!?-]{6,}(?=[ \t\r]*(?:\n|$)))', 'any value', 'session', 'the usual forms of env files and YAML'),
-  ('any-labelled-value', 'any value with a digit behind a label such as password, in several languages', '(?i)' || secrets.labels_of_passwords(),
-    secrets.labelled_value(secrets.labels_of_passwords(), '[^\s"''`|<>«»“”„‘’\\]*[0-9][^\s"''`|<>«»“”„‘’*_\\]*'), 'any value', 'session', 'the usual forms of notes'),
+  ('any-environment-value', 'any value of a variable such as SECRET_KEY or DB_PASSWORD',
+    '(?:PASS|PWD|SECRET|TOKEN|CREDENTIAL|KEY)[A-Z0-9_]*=',
+    '(?:PASS(?:WD|WORD|PHRASE|CODE)?|PWD|SECRET|TOKEN|CREDENTIALS?|_KEY|APIKEY)[A-Z0-9_]*=("[^"\n]+"|''[^''\n]+''|[^\s"''`]+)',
+    'any value', 'session', 'the usual form of env files'),
+  ('any-quoted-value', 'any quoted value of names such as password or secret, with spaces in it, too',
+    '(?i)pass|pwd|secret|token|credential|key',
+    secrets.names_of_secrets()
+      || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:)\s{0,3}[bfru]{0,2}\\?["''`]([^"''`\n\\]{6,})\\?["''`]',
+      'any value', 'session', 'the usual forms of JSON, YAML and source code'),
+  ('any-named-value', 'any value with a digit, or any word at the end of a line, behind a name such as password or secret',
+    '(?i)pass|pwd|secret|token|credential|key',
+    secrets.names_of_secrets()
+      || '[A-Za-z0-9_.-]*["'']?\s{0,3}[=:]\s{0,3}([^\s"''`<>;,(){}\[\]|\\]*[0-9][^\s"''`<>;,(){}\[\]|\\]*'
+      || '|[A-Za-z_.!?-]{6,}(?=[ \t\r]*(?:\n|$)))',
+    'any value', 'session', 'the usual forms of env files and YAML'),
+  ('any-labelled-value', 'any value with a digit behind a label such as password, in several languages', '(?i)'
+    || secrets.labels_of_passwords(),
+    secrets.labelled_value(secrets.labels_of_passwords(), '[^\s"''`|<>«»“”„‘’\\]*[0-9][^\s"''`|<>«»“”„‘’*_\\]*'), 'any value',
+    'session', 'the usual forms of notes'),
   ('any-long-token', 'every 32 or more letters and digits in a row, hashes and ids of commits, too', '[A-Za-z0-9]{32}',
     '[A-Za-z0-9]{32,}', 'any', 'session', 'length');
 --! EndIncluded 036-secrets/020-built-in-patterns.sql
 --! Included 036-secrets/025-public-identifiers.sql
 -- Public identifiers that look as random as a secret: addresses and transactions of chains, decentralised
 -- identifiers, and identifiers of contents and peers. The verification of matches asks is_public_identifier().
-create function secrets.decode_base58(encoded text, alphabet text default '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz')
+create function secrets.decode_base58(
+  encoded text, alphabet text default '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz')
 returns bytea
 language plpgsql immutable parallel safe set search_path = ''
 as $$
@@ -5503,12 +5638,14 @@ begin
   foreach part in array
     array(select ascii(c) >> 5 from string_to_table(prefix, null) as c) || 0
     || array(select ascii(c) & 31 from string_to_table(prefix, null) as c)
-    || array(select strpos('qpzry9x8gf2tvdw0s3jn54khce6mua7l', c) - 1 from string_to_table(substr(value, length(prefix) + 2), null) as c)
+    || array(
+      select strpos('qpzry9x8gf2tvdw0s3jn54khce6mua7l', c) - 1 from string_to_table(substr(value, length(prefix) + 2), null) as c)
   loop
     top := (sum >> 25)::integer;
     sum := ((sum & 33554431) << 5) # part;
     sum := sum # case when top & 1 > 0 then 996825010 else 0 end # case when top & 2 > 0 then 642813549 else 0 end
-      # case when top & 4 > 0 then 513874426 else 0 end # case when top & 8 > 0 then 1027748829 else 0 end # case when top & 16 > 0 then 705979059 else 0 end;
+      # case when top & 4 > 0 then 513874426 else 0 end # case when top & 8 > 0 then 1027748829 else 0 end
+      # case when top & 16 > 0 then 705979059 else 0 end;
   end loop;
   return sum in (1, 734539939);
 end
@@ -5525,7 +5662,8 @@ return case
   when value ~ '^(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|12D3KooW[1-9A-HJ-NP-Za-km-z]{44})$' then
     pg_catalog.substr(secrets.decode_base58(value), 1, 2) in ('\x1220', '\x0024')
   -- Version 1, a codec, SHA-256 or BLAKE2b, and 32 bytes; as base32, base36 or base58.
-  else value ~ '^(?:baf[ky][a-z2-7]{55}|baguqe[a-z2-7]{55}|bafz[a-z2-7]{55,61}|k[25][a-z0-9]{59,61}|zdj7[1-9A-HJ-NP-Za-km-z]{45}|zb2rh[1-9A-HJ-NP-Za-km-z]{44})$'
+  else value ~ '^(?:baf[ky][a-z2-7]{55}|baguqe[a-z2-7]{55}|bafz[a-z2-7]{55,61}|k[25][a-z0-9]{59,61}|zdj7[1-9A-HJ-NP-Za-km-z]{45}'
+    '|zb2rh[1-9A-HJ-NP-Za-km-z]{44})$'
 end;
 
 comment on function secrets.is_content_identifier is
@@ -5551,7 +5689,10 @@ create function secrets.is_placeholder(value text)
 returns boolean
 language sql immutable parallel safe
 -- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.
-return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake|x{4}|\*{3}|\.{3}|…|•|^[<${@(]|^[#%][\w/.:-]*$|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
+return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake'
+  '|x{4}|\*{3}|\.{3}|…|•|^[<${@(]|^[#%][\w/.:-]*$|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password'
+  '|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$'
+  '|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
   or value ~ '^(.)\1+$';
 
 comment on function secrets.is_placeholder is 'True if a value is what documents write in place of a secret.';
@@ -5582,7 +5723,8 @@ language sql immutable parallel safe set search_path = ''
 return (
   select pg_catalog.right(b.body, 6) = (
     select pg_catalog.string_agg(pg_catalog.substr(
-      '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (c.sum / (62 ^ n)::bigint % 62)::integer + 1, 1), '' order by n desc)
+      '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (c.sum / (62 ^ n)::bigint % 62)::integer + 1, 1), ''
+        order by n desc)
     from pg_catalog.generate_series(0, 5) as n)
   from (select pg_catalog.regexp_replace(token, '^[a-z]{2,4}_', '')) as b (body),
     lateral (select pg_catalog.crc32(pg_catalog.convert_to(pg_catalog.left(b.body, -6), 'UTF8'))) as c (sum));
@@ -5649,11 +5791,13 @@ begin
   elsif value ~ '^[0-9_.,:/-]+$' then
     return is_quoted and characters >= 8 and digits = characters;
   elsif characters >= 16 and (value ~ '^[0-9a-f]+$|^[0-9a-f]{8}-[0-9a-f]{4}-' or secrets.is_random(value)) then
-    return value !~ '^(?:0x|[a-z]+1|did:|[1-9A-HJ-NP-Za-km-z]{25,})' or not secrets.is_public_identifier(value) or value ~ '^0x.{64}$';
+    return value !~ '^(?:0x|[a-z]+1|did:|[1-9A-HJ-NP-Za-km-z]{25,})' or not secrets.is_public_identifier(value)
+      or value ~ '^0x.{64}$';
   elsif value ~ '^0x[0-9a-fA-F]{40}$' then
     return false;
   -- Algorithms, and words with a number: sha256, token2, user-1.
-  elsif value ~* '^(?:[a-z]+[-_])?(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v|ascii|iso)[-_]?\d+\w*[-_.]?)+$|^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then
+  elsif value ~* '^(?:[a-z]+[-_])?(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v'
+      '|ascii|iso)[-_]?\d+\w*[-_.]?)+$|^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then
     return false;
   elsif has_signs or digits >= 3 then
     return true;
@@ -5672,9 +5816,11 @@ returns boolean
 language sql immutable parallel safe set search_path = ''
 return (
   select case
-    when b.before !~* '(?:file|path|dir|folder|name|ref|arn|type|class|length|size|count|ttl)["''\]\\]{0,4}\s{0,3}(?:=>|:=|[=:>,])?\s{0,3}[bfru]{0,2}["''`\\]{0,3}$' then false
+    when b.before !~* '(?:file|path|dir|folder|name|ref|arn|type|class|length|size|count|ttl)["''\]\\]{0,4}\s{0,3}'
+      '(?:=>|:=|[=:>,])?\s{0,3}[bfru]{0,2}["''`\\]{0,3}$' then false
     else b.before ~* '(?:name|ref|arn|type|class|length|size|count|ttl)[^A-Za-z]*[bfru]{0,2}[^A-Za-z]*$' or part ~ '[/\\.]' end
-  from (select pg_catalog.left(whole, pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1)) as b (before));
+  from (select pg_catalog.left(whole, pg_catalog.length(whole) - pg_catalog.length(part) + 1
+    - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)))) as b (before));
 
 comment on function secrets.names_a_place is
   'True if the name before a value says that the value is not the secret but where it is, or how it is called, as '
@@ -5685,7 +5831,8 @@ returns boolean
 language sql immutable parallel safe set search_path = ''
 -- In a sentence, words that are joined by signs are words, and times and versions are no passwords.
 return secrets.is_likely_value(value, is_quoted => false)
-  and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3 or secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
+  and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3
+    or secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
   and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$'
   -- A number and what it counts, as languages without spaces write it.
   and value !~ '^[0-9]*[\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]';
@@ -5697,7 +5844,8 @@ comment on function secrets.is_labelled_value is
 create function secrets.is_any_value(value text)
 returns boolean
 language sql immutable parallel safe set search_path = ''
-return pg_catalog.length(pg_catalog.btrim(value, '"'' ')) >= 6 and value !~ '^["'']?\[redacted: ' and not secrets.is_placeholder(pg_catalog.btrim(value, '"'' '))
+return pg_catalog.length(pg_catalog.btrim(value, '"'' ')) >= 6 and value !~ '^["'']?\[redacted: '
+  and not secrets.is_placeholder(pg_catalog.btrim(value, '"'' '))
   -- A call, a path of names, and what a redaction has left.
   and value !~ '^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)*[?!]?\(|^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+$';
 
@@ -5736,7 +5884,8 @@ create function secrets.passes_iban(iban text)
 returns boolean
 language sql immutable parallel safe set search_path = ''
 return (
-  select pg_catalog.string_agg(case when c ~ '[0-9]' then c else (pg_catalog.ascii(c) - 55)::text end, '' order by n)::numeric % 97 = 1
+  select pg_catalog.string_agg(
+    case when c ~ '[0-9]' then c else (pg_catalog.ascii(c) - 55)::text end, '' order by n)::numeric % 97 = 1
   from pg_catalog.string_to_table(pg_catalog.substr(iban, 5) || pg_catalog.left(iban, 4), null) with ordinality as t (c, n));
 
 comment on function secrets.passes_iban is 'True if the two check digits of an account number are right.';
@@ -5763,14 +5912,17 @@ begin
     when 'command value' then
       -- Such an option is followed by a password, even if that is a word with a number.
       return not secrets.names_a_place(whole, part) and (secrets.is_likely_value(part, is_quoted => true)
-        or length(part) >= 8 and part ~ '[A-Za-z]' and part ~ '[0-9]' and part !~ '^(?:-|[.~]{0,2}/|[\w.-]*:/)' and not secrets.is_placeholder(part));
+        or length(part) >= 8 and part ~ '[A-Za-z]' and part ~ '[0-9]' and part !~ '^(?:-|[.~]{0,2}/|[\w.-]*:/)'
+        and not secrets.is_placeholder(part));
     when 'labelled value' then
       -- In quotation marks, words of random letters are a password, too.
       return secrets.is_labelled_value(rtrim(part, '.,:;)?]'))
         or length(part) >= 8 and part ~ '[0-9]' and secrets.changes_of_class(part) >= 0.4 * length(part)
-          and left(right(whole, length(part) + 1), 1) in ('"', '''', '`', '«', '„', '“', '‘') and part !~ '^[.~]{0,2}/' and not secrets.is_placeholder(part);
+          and left(right(whole, length(part) + 1), 1) in ('"', '''', '`', '«', '„', '“', '‘') and part !~ '^[.~]{0,2}/'
+          and not secrets.is_placeholder(part);
     when 'labelled token' then
-      return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
+      return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]'))
+        and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
     when 'any' then
       -- A redaction leaves no secret.
       return part !~ '^\[redacted: ';
@@ -5795,7 +5947,8 @@ begin
     when 'encoded key' then
       return secrets.decode_beginning(part) ~ 'PRIVATE KEY';
     when 'basic' then
-      return secrets.decode_beginning(part) ~ '^[^\s:\\]+:[^\s\\]{3,}$' and not secrets.is_placeholder(split_part(secrets.decode_beginning(part), ':', 2));
+      return secrets.decode_beginning(part) ~ '^[^\s:\\]+:[^\s\\]{3,}$'
+        and not secrets.is_placeholder(split_part(secrets.decode_beginning(part), ':', 2));
     when 'luhn' then
       return length(translate(part, ' -', '')) between 13 and 19 and secrets.passes_luhn(translate(part, ' -', ''));
     when 'iban' then
@@ -5926,7 +6079,8 @@ begin
     return '';
   end if;
   return (
-    select case when count(*) = 1 then min(branch.expression) else '(?:' || string_agg(branch.expression, '|' order by branch.first) || ')' end
+    select case when count(*) = 1 then min(branch.expression)
+      else '(?:' || string_agg(branch.expression, '|' order by branch.first) || ')' end
     from (
       select left(k, 1) as first, secrets.literal(left(k, 1)) || secrets.any_of(array_agg(distinct substr(k, 2))) as expression
       from unnest(keywords) as k
@@ -5942,7 +6096,8 @@ comment on function secrets.any_of is
 create function secrets.has_word(variadic words text[])
 returns text
 language sql immutable parallel safe set search_path = ''
-return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %L) > 0', w), ' or ') from pg_catalog.unnest(words) as w) || ')';
+return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %L) > 0', w), ' or ')
+  from pg_catalog.unnest(words) as w) || ')';
 
 comment on function secrets.has_word is
   'An expression of SQL: whether one of these texts, in lower case, stands in lowered. Looking for a word is '
@@ -5997,7 +6152,8 @@ begin
   -- line break.
   if content ~ %7$L then
     -- The words around them are few, and compared with the keywords ten times as fast as the whole text.
-    long_words := (select string_agg(m.groups[1], ' ') from regexp_matches(content, '([^\s"''<>]*[A-Za-z0-9_-]{20}[^\s"''<>]*)', 'g') as m (groups));
+    long_words := (select string_agg(m.groups[1], ' ')
+      from regexp_matches(content, '([^\s"''<>]*[A-Za-z0-9_-]{20}[^\s"''<>]*)', 'g') as m (groups));
     if content ~ '(?:[A-Za-z0-9_-] ){15}' or content ~ %3$L and content ~ secrets.any_keyword() or %2$s then
       return true;
     elsif long_words is not null then
@@ -6022,9 +6178,11 @@ $body$ $sql$,
     secrets.cut_token(),
     concat_ws(E'\n    or ',
       secrets.has_word('pass', 'pw') || format(' and (%s or %s or %s)', named, password, columns),
-      secrets.has_word('secret', 'token', 'credential', 'key') || format(' and (%s or long_words is not null and %s)', named, token),
+      secrets.has_word('secret', 'token', 'credential', 'key')
+        || format(' and (%s or long_words is not null and %s)', named, token),
       secrets.has_word(
-        'wort', 'woord', 'senha', 'senord', 'contrase', 'parol', 'paroo', 'hesl', 'hasl', 'jelsz', 'sifre', 'kata sandi', 'adgangskode', 'salasana', 'lozink', 'geslo', 'slapta') || format(' and (%s or %s)', password, columns),
+        'wort', 'woord', 'senha', 'senord', 'contrase', 'parol', 'paroo', 'hesl', 'hasl', 'jelsz', 'sifre', 'kata sandi',
+        'adgangskode', 'salasana', 'lozink', 'geslo', 'slapta') || format(' and (%s or %s)', password, columns),
       secrets.has_word('://') || ' and ' || secrets.test_of_hint(secrets.credentials_in_urls()),
       secrets.has_word('bearer', 'basic') || ' and ' || secrets.test_of_hint(secrets.authorization_headers()),
       secrets.has_word('private', 'sig=', '"auth', '%', '&#') || ' and ' || secrets.test_of_hint(secrets.rare_words()),
@@ -6086,7 +6244,8 @@ returns text[]
 language sql stable set search_path = ''
 return case
   when is_strict then '{credential,personal,strict,session}'::text[]
-  when (select s.guards_personal_data from public.secret_settings s where s.tenant_id = severities_for.tenant_id) then '{credential,personal}'
+  when (select s.guards_personal_data from public.secret_settings s where s.tenant_id = severities_for.tenant_id)
+    then '{credential,personal}'
   else '{credential}'
 end;
 
@@ -6453,7 +6612,8 @@ begin
       cross join lateral width_bucket(f."position", starts) as n (line);
   end if;
   -- The name of a member says what its value is, as in {"password": "…"}.
-  if secrets.is_named_secret(name, secrets.fold(value), is_strict) and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
+  if secrets.is_named_secret(name, secrets.fold(value), is_strict)
+      and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
     return query select 'named-secret', 1, length(value), 1, 1;
   end if;
 end
@@ -6493,7 +6653,8 @@ create function secrets.path_of(steps text[])
 returns text
 language sql immutable parallel safe set search_path = ''
 return '$' || coalesce((
-  select pg_catalog.string_agg(case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
+  select pg_catalog.string_agg(
+    case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
   from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
 
 comment on function secrets.path_of is
@@ -6523,7 +6684,8 @@ begin
         from jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value else '{}' end) as o
         union all
         select format('[%s]', a.place - 1), null, a.value
-        from jsonb_array_elements(case when jsonb_typeof(n.value) = 'array' then n.value else '[]' end) with ordinality as a (value, place)
+        from jsonb_array_elements(case when jsonb_typeof(n.value) = 'array' then n.value else '[]' end)
+          with ordinality as a (value, place)
       ) child
       where jsonb_typeof(n.value) in ('object', 'array')
         -- A session is large, and most of its parts hold a long token: testing each level would read it several times.
@@ -6531,7 +6693,8 @@ begin
     )
     select f.pattern, secrets.path_of(n.steps), f."position", f.line, f."column"
     from nodes n
-    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
+    cross join lateral secrets.find_in_value(
+      n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
     where jsonb_typeof(n.value) in ('string', 'number')
     limit find_in_document_of.most;
 end
@@ -6559,7 +6722,8 @@ comment on function secrets.find_in_document is
   'caller''s tenant alone.';
 
 -- Calls itself for keys, members and elements; a part in which the quick tests find nothing stays as it is.
-create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
+create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean,
+  out redacted jsonb, out replaced integer)
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -6571,7 +6735,8 @@ begin
   replaced := 0;
   if kind in ('string', 'number') then
     text_value := value #>> '{}';
-    if secrets.is_named_secret(name, secrets.fold(text_value), is_strict) and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
+    if secrets.is_named_secret(name, secrets.fold(text_value), is_strict)
+        and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
       redacted := '"[redacted: named-secret]"';
       replaced := 1;
     elsif secrets.needs_look(text_value, own_test, is_strict) then
@@ -6611,7 +6776,8 @@ language sql stable security definer set search_path = ''
 return (
   select (v.redacted, v.replaced)::secrets.redaction
   from identity.current_tenant_id() as t (tenant_id)
-  cross join lateral secrets.redact_value(null, document, t.tenant_id, secrets.own_test(t.tenant_id), secrets.severities_for(t.tenant_id, strict), strict) as v);
+  cross join lateral secrets.redact_value(
+    null, document, t.tenant_id, secrets.own_test(t.tenant_id), secrets.severities_for(t.tenant_id, strict), strict) as v);
 
 comment on function secrets.redact_document is
   'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with '
@@ -6625,7 +6791,8 @@ to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- Looks for secrets in a text of the caller, without storing it. Agents and admins call find_secrets() in psql or
 -- GraphQL.
 
-create type public.secret_finding as (pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
+create type public.secret_finding as (
+  pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
 comment on type public.secret_finding is 'A secret that was found in a text, without the text.';
 comment on column public.secret_finding.pattern is 'The name of the pattern, as in secret_patterns.';
 comment on column public.secret_finding."position" is 'Where the secret begins, in characters from 1.';
@@ -6656,10 +6823,12 @@ begin
   starts := secrets.line_starts(content);
   return query
     select f.pattern, f."position", f.length,
-      (select p.severity from public.secret_patterns p where p.name = f.pattern and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1),
+      (select p.severity from public.secret_patterns p where p.name = f.pattern
+        and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1),
       n.line, f."position" - starts[n.line] + 1
     from secrets.find_in_text(
-      content, me.tenant_id, case when is_session then secrets.severities_for(me.tenant_id, true) else '{credential,personal,strict}' end,
+      content, me.tenant_id, case when is_session then secrets.severities_for(me.tenant_id, true)
+        else '{credential,personal,strict}' end,
       secrets.max_findings()) as f
     cross join lateral width_bucket(f."position", starts) as n (line)
     order by f."position", f.pattern
@@ -6679,7 +6848,8 @@ grant execute on function public.find_secrets to l9_agent, l9_admin;
 -- Refuses, redacts or audits secrets in what callers write. guard_table() gives a table the trigger for it; functions
 -- for saves and documents call check_texts(), refuse_in() and as_stored().
 
-create function secrets.raise_secret(path text, pattern text, place integer, line integer default 1, "column" integer default null)
+create function secrets.raise_secret(
+  path text, pattern text, place integer, line integer default 1, "column" integer default null)
 returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -6692,9 +6862,11 @@ begin
   end;
   raise exception using
     errcode = 'L9SEC',
-    message = format('%s: has what looks like a secret (pattern %s, at character %s); remove it and save again', path, pattern, place),
+    message = format(
+      '%s: has what looks like a secret (pattern %s, at character %s); remove it and save again', path, pattern, place),
     column = split_part(split_part(path, '.', 1), '[', 1),
-    detail = jsonb_build_array(jsonb_build_object('path', path, 'line', line, 'column', coalesce("column", place), 'pattern', pattern));
+    detail = jsonb_build_array(
+      jsonb_build_object('path', path, 'line', line, 'column', coalesce("column", place), 'pattern', pattern));
 end
 $$;
 
@@ -6736,13 +6908,16 @@ begin
       secrets.severities_for(guard.tenant_id, false), false) as v;
     if redaction.replaced > 0 then
       -- The answer of the call says how many were replaced in its transaction.
-      perform set_config('l9.redacted', (coalesce(nullif(current_setting('l9.redacted', true), ''), '0')::integer + redaction.replaced)::text, true);
+      perform set_config('l9.redacted',
+        (coalesce(nullif(current_setting('l9.redacted', true), ''), '0')::integer + redaction.replaced)::text, true);
       return redaction.redacted;
     end if;
     return null;
   end if;
-  select min(f."position") as place, min(f.line) as line, min(f."column") as "column", min(f.path) as path, min(f.pattern) as pattern,
-    jsonb_agg(distinct jsonb_build_object('field', split_part(secrets.field_of(f.path), '.', 1), 'pattern', f.pattern)) as all_found
+  select min(f."position") as place, min(f.line) as line, min(f."column") as "column", min(f.path) as path,
+    min(f.pattern) as pattern,
+    jsonb_agg(distinct jsonb_build_object('field', split_part(secrets.field_of(f.path), '.', 1), 'pattern', f.pattern))
+      as all_found
   into finding
   from secrets.find_in_document_of(guard.tenant_id, fields, false, case when on_secret = 'refuse' then 1 else 1000 end) f;
   if finding.path is null then
@@ -6845,13 +7020,15 @@ comment on function secrets.guarded_columns is
 -- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
 -- ask for a look.
 create procedure secrets.guard_table(
-  guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true, then_do text default '',
+  guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true,
+  then_do text default '',
   refused_columns text[] default '{}')
 language plpgsql set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = guarded);
-  all_columns constant text[] := array(select distinct c from unnest(array(select secrets.guarded_columns(guarded, except_columns))::text[] || refused_columns) as c);
+  all_columns constant text[] := array(select distinct c
+    from unnest(array(select secrets.guarded_columns(guarded, except_columns))::text[] || refused_columns) as c);
   columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns || refused_columns));
 begin
   execute format($sql$
@@ -6881,8 +7058,10 @@ begin
     end
     $body$ $sql$,
     name,
-    (select string_agg(format('case when new.%1$I is distinct from old.%1$I then new.%1$I::text end', c), ', ') from unnest(all_columns) as c),
-    (select string_agg(format('%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end', c), ', ') from unnest(columns) as c),
+    (select string_agg(format('case when new.%1$I is distinct from old.%1$I then new.%1$I::text end', c), ', ')
+      from unnest(all_columns) as c),
+    (select string_agg(format('%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end', c), ', ')
+      from unnest(columns) as c),
     name, passes_when,
     (select string_agg(format('if changed ? %1$L then new.%1$I := %2$s; end if;', c.column_name,
         case a.atttypid
@@ -6894,13 +7073,18 @@ begin
       join pg_attribute a on a.attrelid = guarded and a.attname = c.column_name),
     then_do, redacts,
     (select string_agg(format(
-        'perform secrets.guard(jsonb_strip_nulls(jsonb_build_object(%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end)), new.tenant_id, %2$L, tg_op, %3$s, false);',
+        'perform secrets.guard(jsonb_strip_nulls(jsonb_build_object('
+          '%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end)), '
+          'new.tenant_id, %2$L, tg_op, %3$s, false);',
         c, name, passes_when), E'\n      ')
       from unnest(refused_columns) as c));
   execute format('comment on function secrets.tg_%s__guard_secrets() is %L', name,
-    'Refuses, redacts or audits secrets in what a caller writes, as the tenant set. guard_table() made it for the columns of its table. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.');
+    'Refuses, redacts or audits secrets in what a caller writes, as the tenant set. guard_table() made it for the columns of its '
+    'table. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.');
   -- After the tenant is stamped, before anything is derived from the text.
-  execute format('create trigger _370_guard_secrets before insert or update of %s on %s for each row execute function secrets.tg_%s__guard_secrets()',
+  execute format(
+    'create trigger _370_guard_secrets before insert or update of %s on %s '
+    'for each row execute function secrets.tg_%s__guard_secrets()',
     (select string_agg(format('%I', c), ', ') from unnest(all_columns) as c), guarded, name);
 end
 $$;
@@ -6953,7 +7137,8 @@ begin
   end if;
   insert into public.secret_settings as s (tenant_id, on_secret, guards_personal_data)
   values (
-    admin.target_tenant_id, coalesce(set_secret_settings.on_secret, 'refuse'), coalesce(set_secret_settings.guards_personal_data, false))
+    admin.target_tenant_id, coalesce(set_secret_settings.on_secret, 'refuse'),
+    coalesce(set_secret_settings.guards_personal_data, false))
   on conflict on constraint secret_settings_pkey do update
   set on_secret = coalesce(set_secret_settings.on_secret, s.on_secret),
     guards_personal_data = coalesce(set_secret_settings.guards_personal_data, s.guards_personal_data),
@@ -6977,9 +7162,11 @@ as $$
 begin
   update public.secret_settings s
   set own_test = (
-    select string_agg('(?:' || coalesce((select string_agg(secrets.literal(k), '|') from unnest(p.keywords) as k), p.hint, p.expression) || ')', '|' order by p.pattern_id)
+    select string_agg('(?:' || coalesce((select string_agg(secrets.literal(k), '|') from unnest(p.keywords) as k), p.hint,
+      p.expression) || ')', '|' order by p.pattern_id)
     from public.secret_patterns p
-    where p.is_active and (p.tenant_id = s.tenant_id or p.tenant_id is null and p.severity = 'personal' and s.guards_personal_data)
+    where p.is_active
+      and (p.tenant_id = s.tenant_id or p.tenant_id is null and p.severity = 'personal' and s.guards_personal_data)
       and (p.severity = 'credential' or p.severity = 'personal'))
   where s.tenant_id = refresh_own_test.tenant_id;
 end
@@ -7038,7 +7225,8 @@ comment on function secrets.refuse_literal_secret is
 
 -- Checks every argument, inserts or changes the pattern, and computes the quick test of the tenant again.
 create function public.register_secret_pattern(
-  name text, finds text, expression text, keywords text[] default null, severity text default 'credential', tenant_id uuid default null)
+  name text, finds text, expression text, keywords text[] default null, severity text default 'credential',
+  tenant_id uuid default null)
 returns public.secret_patterns
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -7060,16 +7248,19 @@ begin
     perform identity.raise_error('L9VAL', 'expression: is required', 'expression');
   elsif cardinality(keys) > 32 or exists (select from unnest(keys) as k where coalesce(length(k), 0) not between 3 and 63) then
     perform identity.raise_error('L9VAL', 'keywords: at most 32 texts of 3 to 63 characters', 'keywords');
-  elsif (select count(*) from public.secret_patterns p where p.tenant_id = admin.target_tenant_id and p.name <> register_secret_pattern.name) >= 32 then
+  elsif (select count(*) from public.secret_patterns p where p.tenant_id = admin.target_tenant_id
+      and p.name <> register_secret_pattern.name) >= 32 then
     perform identity.raise_error('L9LIM', 'name: a tenant may have at most 32 patterns of its own', 'name');
   end if;
   perform secrets.check_expression('expression', register_secret_pattern.expression);
   perform secrets.refuse_literal_secret('expression', register_secret_pattern.expression, admin.target_tenant_id);
   insert into public.secret_patterns as p (tenant_id, name, finds, expression, keywords, severity, source)
-  values (admin.target_tenant_id, register_secret_pattern.name, register_secret_pattern.finds, register_secret_pattern.expression, keys,
+  values (admin.target_tenant_id, register_secret_pattern.name, register_secret_pattern.finds,
+    register_secret_pattern.expression, keys,
     register_secret_pattern.severity, 'an administrator of the tenant')
   on conflict on constraint secret_pattern_name_unique do update
-  set finds = excluded.finds, expression = excluded.expression, keywords = excluded.keywords, severity = excluded.severity, is_active = true
+  set finds = excluded.finds, expression = excluded.expression, keywords = excluded.keywords, severity = excluded.severity,
+    is_active = true
   returning p.* into saved;
   insert into public.secret_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
   perform secrets.refresh_own_test(admin.target_tenant_id);
@@ -7134,7 +7325,8 @@ begin
   perform secrets.refuse_literal_secret('expression', register_secret_exception.expression, admin.target_tenant_id);
   perform secrets.refuse_literal_secret('reason', register_secret_exception.reason, admin.target_tenant_id);
   insert into public.secret_exceptions as e (tenant_id, expression, pattern, reason)
-  values (admin.target_tenant_id, register_secret_exception.expression, register_secret_exception.pattern, register_secret_exception.reason)
+  values (admin.target_tenant_id, register_secret_exception.expression, register_secret_exception.pattern,
+    register_secret_exception.reason)
   returning e.* into saved;
   return saved;
 end
@@ -7234,7 +7426,8 @@ begin
     perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
   end if;
   perform audit.write_audit(
-    operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200), left(secrets.for_audit(audit_refusal.scope), 63),
+    operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200),
+    left(secrets.for_audit(audit_refusal.scope), 63),
     case when octet_length(details::text) <= 4096
       then (secrets.redact_document(details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], false)).document
       else '{"cut": true}' end,
@@ -7409,7 +7602,8 @@ grant select on public.memory_kinds to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() checks the values, and a trigger audits them.
 
 create trigger _500_audit after insert or update on public.memory_kinds
-  for each row when (new.tenant_id is not null) execute function administration.tg__audit_identity('kind_id', 'kind', 'purpose', 'rules');
+  for each row when (new.tenant_id is not null)
+      execute function administration.tg__audit_identity('kind_id', 'kind', 'purpose', 'rules');
 --! EndIncluded 037-kinds/010-memory-kinds.sql
 --! Included 037-kinds/020-memory-kind-fields.sql
 -- The fields of each kind with rules. define_fields() writes them and computes from them the rules that triggers
@@ -7446,7 +7640,8 @@ create table public.memory_kind_fields (
   constraint memory_kind_field_plain check (field ~ '^[a-z][a-z0-9_]{0,62}$' and field <> 'content'),
   constraint memory_kind_field_type_known check (type = any (kinds.field_types())),
   constraint memory_kind_field_length_positive check (max_length > 0),
-  constraint memory_kind_field_parts_of_objects check (parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
+  constraint memory_kind_field_parts_of_objects check (
+    parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
 );
 
 comment on table public.memory_kind_fields is
@@ -7491,7 +7686,8 @@ comment on policy platform_override on public.memory_kind_fields is
 comment on policy definer_functions on public.memory_kind_fields is 'register_memory_kind() writes the fields.';
 
 grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_admin;
--- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all its rules.
+-- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all
+-- its rules.
 --! EndIncluded 037-kinds/020-memory-kind-fields.sql
 --! Included 037-kinds/030-check-fields.sql
 -- Checks the fields of a memory by the rules of its kind. The trigger apply_kind of packet_store calls
@@ -7552,9 +7748,11 @@ begin
       when 'text[]' then 'a list of texts' when 'object[]' then 'a list of objects' when 'uuid' then 'the id of a memory'
       when 'date' then 'a date such as 2026-12-31' else 'a time such as 2026-12-31T23:59:59Z' end), field);
   elsif found = 'string' and length(value #>> '{}') > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')), field);
+    perform identity.raise_error('L9LIM',
+      format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')), field);
   elsif found = 'array' and jsonb_array_length(value) > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)), field);
+    perform identity.raise_error('L9LIM',
+      format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)), field);
   elsif type = 'text[]' and exists (select from jsonb_array_elements_text(value) as item where length(item) > 10000) then
     perform identity.raise_error('L9LIM', format('%s: at most 10000 characters in each item', field), field);
   elsif rule ? 'choices' and not rule -> 'choices' @> value then
@@ -7586,8 +7784,10 @@ begin
     from jsonb_array_elements(case when jsonb_typeof(value) = 'array' then value else '[]' end) with ordinality as e
   loop
     for part in
-      select format('%s.%s', object.path, coalesce(rule.name, left(given.key, 63))) as path, rule.name, rule.value as rule, given.value
-      from (select p ->> 'field' as name, jsonb_build_object('type', 'text', 'max_length', 10000, 'is_required', false) || p as value
+      select format('%s.%s', object.path, coalesce(rule.name, left(given.key, 63))) as path, rule.name,
+        rule.value as rule, given.value
+      from (select p ->> 'field' as name,
+        jsonb_build_object('type', 'text', 'max_length', 10000, 'is_required', false) || p as value
         from jsonb_array_elements(parts) as p) as rule
       full join jsonb_each(jsonb_strip_nulls(object.value)) as given on given.key = rule.name
     loop
@@ -7627,14 +7827,17 @@ begin
   end loop;
   for field, value in select f.key, f.value from jsonb_each(fields) as f where f.key <> 'content' loop
     if not rule_of ? field then
-      perform identity.raise_error('L9VAL', format('%s: %s has no such field; it has %s', left(field, 63), kinds.with_article(kind),
+      perform identity.raise_error('L9VAL',
+        format('%s: %s has no such field; it has %s', left(field, 63), kinds.with_article(kind),
         array_to_string(array(select jsonb_array_elements_text(rules -> 'order')), ', ')), left(field, 63));
     end if;
     perform kinds.check_value(kind, field, rule_of -> field, value);
   end loop;
-  for field, value in select f.key, f.value -> 'sha256_of' from jsonb_each(rule_of) as f where f.value ? 'sha256_of' and fields ? f.key loop
+  for field, value in select f.key, f.value -> 'sha256_of' from jsonb_each(rule_of) as f where f.value ? 'sha256_of'
+      and fields ? f.key loop
     if lower(fields ->> field) is distinct from encode(sha256(convert_to(fields ->> (value #>> '{}'), 'UTF8')), 'hex') then
-      perform identity.raise_error('L9VAL', format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
+      perform identity.raise_error('L9VAL',
+        format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
     end if;
   end loop;
 end
@@ -7695,7 +7898,8 @@ returns boolean
 language sql immutable parallel safe set search_path = ''
 return condition is not null and not exists (
   select from pg_catalog.jsonb_each(condition) as c
-  where coalesce(fields -> c.key, 'null') = 'null' or pg_catalog.jsonb_typeof(c.value) = 'array' and not c.value @> (fields -> c.key));
+  where coalesce(fields -> c.key, 'null') = 'null' or pg_catalog.jsonb_typeof(c.value) = 'array'
+    and not c.value @> (fields -> c.key));
 
 comment on function kinds.is_met is
   'True if the fields meet a condition of memory_kinds: each field that it names has one of the listed values, or '
@@ -7731,7 +7935,8 @@ comment on function kinds.identity_of is
 create function kinds.moment_after(rules jsonb, event text, fields jsonb)
 returns timestamptz
 language sql immutable parallel safe set search_path = ''
-return kinds.field_time(fields -> (rules -> event ->> 'from')) + pg_catalog.make_interval(secs => (rules -> event ->> 'seconds')::double precision);
+return kinds.field_time(fields -> (rules -> event ->> 'from'))
+  + pg_catalog.make_interval(secs => (rules -> event ->> 'seconds')::double precision);
 
 comment on function kinds.moment_after is
   'When a memory is archived or expires by the rules of its kind and its fields; null for never. event: archived or '
@@ -7742,14 +7947,16 @@ returns jsonb
 language sql stable parallel safe set search_path = ''
 return (
   select case
-    when has.ended and coalesce(fields -> field.name, 'null') = 'null' then fields || pg_catalog.jsonb_build_object(field.name, pg_catalog.to_char(
-      pg_catalog.timezone('UTC', pg_catalog.now()), case field.type when 'date' then 'YYYY-MM-DD' else 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"' end))
+    when has.ended and coalesce(fields -> field.name, 'null') = 'null'
+      then fields || pg_catalog.jsonb_build_object(field.name, pg_catalog.to_char(pg_catalog.timezone('UTC', pg_catalog.now()),
+        case field.type when 'date' then 'YYYY-MM-DD' else 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"' end))
     when has.come_back and fields -> field.name = old_fields -> field.name then fields - field.name
     else fields end
   from (select rules #>> '{archived,from}', rules #>> array['fields', rules #>> '{archived,from}', 'type']) as field (name, type)
   cross join lateral (
     select kinds.is_met(rules -> 'identity_ends_when', fields),
-      kinds.is_met(rules -> 'identity_ends_when', old_fields) and not kinds.is_met(rules -> 'identity_ends_when', fields)) as has (ended, come_back));
+      kinds.is_met(rules -> 'identity_ends_when', old_fields)
+        and not kinds.is_met(rules -> 'identity_ends_when', fields)) as has (ended, come_back));
 
 comment on function kinds.with_end is
   'The fields of a memory that ends and is then archived, such as a todo: with the time of its end where the writer '
@@ -7802,7 +8009,8 @@ returns void
 language plpgsql stable parallel safe set search_path = ''
 as $$
 begin
-  perform identity.raise_error('L9IMM', format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')), field);
+  perform identity.raise_error('L9IMM',
+    format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')), field);
 end
 $$;
 
@@ -7856,7 +8064,8 @@ create function kinds.max_fields() returns integer language sql immutable parall
 create function kinds.reserved()
 returns text[]
 language sql immutable parallel safe
-return array['event', 'fact', 'lesson', 'message', 'note', 'reasoning_trace', 'reflection', 'session', 'summary', 'task_reflection'];
+return array[
+  'event', 'fact', 'lesson', 'message', 'note', 'reasoning_trace', 'reflection', 'session', 'summary', 'task_reflection'];
 
 comment on function kinds.reserved is 'Kinds that other parts write, so that no tenant can give them rules.';
 comment on function kinds.max_kinds is 'The most kinds that a tenant can register.';
@@ -7868,7 +8077,8 @@ language sql stable set search_path = ''
 begin atomic
   select jsonb_build_object(
     'fields', jsonb_object_agg(f.field, jsonb_strip_nulls(jsonb_build_object(
-      'type', f.type, 'is_required', f.is_required, 'max_length', f.max_length, 'choices', to_jsonb(f.choices), 'sha256_of', f.sha256_of, 'parts', f.parts))),
+      'type', f.type, 'is_required', f.is_required, 'max_length', f.max_length, 'choices', to_jsonb(f.choices), 'sha256_of',
+      f.sha256_of, 'parts', f.parts))),
     'order', jsonb_agg(f.field order by f.place),
     'required', coalesce(jsonb_agg(f.field order by f.place) filter (where f.is_required), '[]'),
     'title', k.title_field, 'text', to_jsonb(k.text_fields),
@@ -7897,7 +8107,8 @@ declare
   unknown text := (select min(n) from unnest(names) as n where n is null or n <> all (field_names));
 begin
   if unknown is not null or array_position(names, null) is not null then
-    perform identity.raise_error('L9VAL', format('%s: %s is no field of this kind', argument, coalesce(quote_literal(left(unknown, 63)), 'null')), argument);
+    perform identity.raise_error('L9VAL',
+      format('%s: %s is no field of this kind', argument, coalesce(quote_literal(left(unknown, 63)), 'null')), argument);
   end if;
 end
 $$;
@@ -7910,7 +8121,8 @@ begin
   if jsonb_typeof(condition) <> 'object'
     or exists (select from jsonb_each(condition) as c where c.value <> 'true' and jsonb_typeof(c.value) <> 'array') then
     perform identity.raise_error('L9VAL',
-      format('%s: must be an object that gives a list of values, or true for any, for each field, such as {"status": ["accepted"]}', argument), argument);
+      format('%s: must be an object that gives a list of values, or true for any, for each field, '
+        'such as {"status": ["accepted"]}', argument), argument);
   end if;
   perform kinds.check_names(argument, array(select jsonb_object_keys(condition)), field_names);
 end
@@ -7931,9 +8143,11 @@ begin
   delete from public.memory_kind_fields f where f.kind_id = define_fields.kind_id;
   for field in select f.value from jsonb_array_elements(define_fields.fields) with ordinality as f order by f.ordinality loop
     place := place + 1;
-    insert into public.memory_kind_fields (kind_id, field, place, type, is_required, choices, max_length, sha256_of, parts, meaning, tenant_id)
+    insert into public.memory_kind_fields (
+      kind_id, field, place, type, is_required, choices, max_length, sha256_of, parts, meaning, tenant_id)
     values (
-      define_fields.kind_id, field ->> 'field', place, coalesce(field ->> 'type', 'text'), coalesce((field ->> 'is_required')::boolean, false),
+      define_fields.kind_id, field ->> 'field', place, coalesce(field ->> 'type', 'text'),
+      coalesce((field ->> 'is_required')::boolean, false),
       case when field ? 'choices' then array(select jsonb_array_elements_text(field -> 'choices')) end,
       coalesce((field ->> 'max_length')::integer, case when field ->> 'type' in ('text[]', 'object[]') then 1000 else 100000 end),
       field ->> 'sha256_of', nullif(field -> 'parts', 'null'), coalesce(field ->> 'meaning', ''), define_fields.tenant_id);
@@ -7970,7 +8184,9 @@ begin
 end
 $$;
 
-call kinds.define_built_in('document', 'A document. Its text is its title, or what the writer gives; memory_store cuts the Markdown in body_md into memories of kind section.',
+call kinds.define_built_in('document',
+  'A document. Its text is its title, or what the writer gives; memory_store cuts the Markdown in body_md into memories of '
+  'kind section.',
   '{"title_field": "title", "identity_fields": ["source_url|title"], "stands_beside": true,
    "locked_when": {"approved_at": true}, "locked_fields": ["title", "content", "approved_at", "approved_by"],
    "when_locked": "store a new document under another title or link"}', '[
@@ -7978,17 +8194,21 @@ call kinds.define_built_in('document', 'A document. Its text is its title, or wh
   {"field": "aliases", "type": "text[]", "max_length": 200, "meaning": "Other names by which it is found."},
   {"field": "doc_type", "max_length": 100, "meaning": "What sort of document it is, such as guide or specification."},
   {"field": "source_url", "max_length": 2000, "meaning": "The link or path where it comes from. It identifies the document."},
-  {"field": "approved_at", "type": "timestamp", "max_length": 40, "meaning": "When it was approved; title, sections, text and the approval itself are locked from then on."},
+  {"field": "approved_at", "type": "timestamp", "max_length": 40,
+   "meaning": "When it was approved; title, sections, text and the approval itself are locked from then on."},
   {"field": "approved_by", "max_length": 200, "meaning": "Who approved it."}]');
 
 call kinds.define_built_in('section', 'A part of a document, in Markdown.',
   '{"title_field": "heading", "text_fields": ["body_md"], "identity_fields": ["document_id", "content", "occurrence"],
-   "part_of_kind": "document", "part_of_field": "document_id", "when_locked": "its document is approved: store a new document"}', '[
+   "part_of_kind": "document", "part_of_field": "document_id",
+   "when_locked": "its document is approved: store a new document"}', '[
   {"field": "document_id", "type": "uuid", "max_length": 36, "meaning": "The id of its document."},
   {"field": "heading", "is_required": true, "max_length": 500, "meaning": "The heading under which it stands."},
-  {"field": "level", "type": "number", "max_length": 40, "meaning": "The level of the heading, from 1 to 6; 0 before the first heading."},
+  {"field": "level", "type": "number", "max_length": 40,
+   "meaning": "The level of the heading, from 1 to 6; 0 before the first heading."},
   {"field": "position", "type": "number", "max_length": 40, "meaning": "Its order in the document; numbers need not be whole."},
-  {"field": "occurrence", "type": "number", "max_length": 40, "meaning": "Tells sections with the same text in one document apart; left out for the first."},
+  {"field": "occurrence", "type": "number", "max_length": 40,
+   "meaning": "Tells sections with the same text in one document apart; left out for the first."},
   {"field": "body_md", "is_required": true, "max_length": 100000, "meaning": "The text in Markdown, with its heading."}]');
 
 call kinds.define_built_in('runbook', 'The steps by which an operator handles a situation of a service.',
@@ -7996,14 +8216,17 @@ call kinds.define_built_in('runbook', 'The steps by which an operator handles a 
   {"field": "service", "is_required": true, "max_length": 200, "meaning": "The service that it is for."},
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "The situation that it handles."},
   {"field": "steps", "type": "object[]", "is_required": true, "max_length": 500, "meaning": "The steps in order.",
-   "parts": [{"field": "number", "type": "number"}, {"field": "description", "is_required": true}, {"field": "command"}, {"field": "expected"}]},
+   "parts": [{"field": "number", "type": "number"}, {"field": "description", "is_required": true}, {"field": "command"},
+     {"field": "expected"}]},
   {"field": "last_verified_at", "type": "timestamp", "max_length": 40, "meaning": "When somebody last followed it with success."},
   {"field": "owner", "max_length": 200, "meaning": "Who keeps it."}]');
 
 call kinds.define_built_in('change', 'A change of something: code, a setting, a system.',
   '{"title_field": "summary", "text_fields": ["summary", "details"], "identity_fields": ["subject_ref", "summary"]}', '[
-  {"field": "subject_ref", "is_required": true, "max_length": 1000, "meaning": "What was changed, such as a path, a setting or a system."},
-  {"field": "change_type", "is_required": true, "max_length": 100, "meaning": "What sort of change it is, such as added, changed, fixed or removed."},
+  {"field": "subject_ref", "is_required": true, "max_length": 1000,
+   "meaning": "What was changed, such as a path, a setting or a system."},
+  {"field": "change_type", "is_required": true, "max_length": 100,
+   "meaning": "What sort of change it is, such as added, changed, fixed or removed."},
   {"field": "summary", "is_required": true, "max_length": 2000, "meaning": "What was changed, in a sentence."},
   {"field": "details", "meaning": "How and why."},
   {"field": "author", "max_length": 200, "meaning": "Who changed it."},
@@ -8029,7 +8252,8 @@ call kinds.define_built_in('decision', 'A decision, why it was made and what els
    "allowed_when_locked": {"status": ["superseded", "deprecated"], "superseded_by": true},
    "when_locked": "store a new decision with supersedes = the id of this one, or set status to deprecated"}', '[
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "What was decided, in a sentence."},
-  {"field": "status", "is_required": true, "choices": ["proposed", "accepted", "rejected", "deprecated", "superseded"], "max_length": 40, "meaning": "Where it stands. Once accepted, only the way to superseded or deprecated is open."},
+  {"field": "status", "is_required": true, "choices": ["proposed", "accepted", "rejected", "deprecated", "superseded"],
+   "max_length": 40, "meaning": "Where it stands. Once accepted, only the way to superseded or deprecated is open."},
   {"field": "rationale", "is_required": true, "meaning": "Why."},
   {"field": "component", "max_length": 200, "meaning": "The part of the system that it is about."},
   {"field": "alternatives", "type": "text[]", "max_length": 100, "meaning": "What else was considered."},
@@ -8042,11 +8266,13 @@ call kinds.define_built_in('todo', 'Something to do.',
    "archived_from": "closed_at", "archived_after": "90 days"}', '[
   {"field": "text", "is_required": true, "max_length": 10000, "meaning": "What is to be done."},
   {"field": "todo_type", "max_length": 100, "meaning": "What sort of work it is."},
-  {"field": "status", "is_required": true, "choices": ["open", "in_progress", "blocked", "done", "cancelled"], "max_length": 40, "meaning": "Where it stands."},
+  {"field": "status", "is_required": true, "choices": ["open", "in_progress", "blocked", "done", "cancelled"], "max_length": 40,
+   "meaning": "Where it stands."},
   {"field": "priority", "max_length": 40, "meaning": "How urgent it is, such as high."},
   {"field": "due_date", "type": "date", "max_length": 10, "meaning": "By when it is to be done."},
   {"field": "assignee", "max_length": 200, "meaning": "Who does it."},
-  {"field": "closed_at", "type": "timestamp", "max_length": 40, "meaning": "When it was done or cancelled, by default when that is stored; 90 days later it is archived."}]');
+  {"field": "closed_at", "type": "timestamp", "max_length": 40,
+   "meaning": "When it was done or cancelled, by default when that is stored; 90 days later it is archived."}]');
 
 call kinds.define_built_in('release_note', 'What is new in a version.',
   '{"title_field": "version", "identity_fields": ["version"],
@@ -8060,12 +8286,13 @@ call kinds.define_built_in('release_note', 'What is new in a version.',
   {"field": "deprecations", "type": "text[]", "meaning": "What will go."}]');
 
 call kinds.define_built_in('ddl', 'A migration of a database schema that was or will be applied.',
-  '{"title_field": "migration_id", "text_fields": ["migration_id", "description", "ddl_text"], "identity_fields": ["migration_id"],
-   "locked_when": {}, "locked_fields": ["migration_id", "ddl_text", "checksum"],
+  '{"title_field": "migration_id", "text_fields": ["migration_id", "description", "ddl_text"],
+   "identity_fields": ["migration_id"], "locked_when": {}, "locked_fields": ["migration_id", "ddl_text", "checksum"],
    "when_locked": "store another migration under a migration_id of its own"}', '[
   {"field": "migration_id", "is_required": true, "max_length": 200, "meaning": "The id of the migration."},
   {"field": "ddl_text", "is_required": true, "max_length": 100000, "meaning": "Its statements."},
-  {"field": "checksum", "is_required": true, "max_length": 64, "sha256_of": "ddl_text", "meaning": "The SHA-256 of ddl_text in hexadecimal digits."},
+  {"field": "checksum", "is_required": true, "max_length": 64, "sha256_of": "ddl_text",
+   "meaning": "The SHA-256 of ddl_text in hexadecimal digits."},
   {"field": "description", "max_length": 10000, "meaning": "What it does."},
   {"field": "applied_at", "type": "timestamp", "max_length": 40, "meaning": "When it was applied."},
   {"field": "status", "max_length": 100, "meaning": "Where it stands, such as applied."}]');
@@ -8096,14 +8323,18 @@ as $$
 begin
   if parts is null then
     return;
-  elsif type not in ('object', 'object[]') or jsonb_typeof(parts) <> 'array' or jsonb_array_length(parts) not between 1 and kinds.max_fields()
+  elsif type not in ('object', 'object[]') or jsonb_typeof(parts) <> 'array'
+      or jsonb_array_length(parts) not between 1 and kinds.max_fields()
     or exists (
       select from jsonb_array_elements(parts) as p
-      where jsonb_typeof(p) <> 'object' or p - '{field,type,is_required}'::text[] <> '{}' or (p ->> 'field' ~ '^[a-z][a-z0-9_]{0,62}$') is not true
-        or coalesce(p ->> 'type', 'text') <> all (kinds.part_types()) or jsonb_typeof(coalesce(p -> 'is_required', 'false')) <> 'boolean')
+      where jsonb_typeof(p) <> 'object' or p - '{field,type,is_required}'::text[] <> '{}'
+        or (p ->> 'field' ~ '^[a-z][a-z0-9_]{0,62}$') is not true
+        or coalesce(p ->> 'type', 'text') <> all (kinds.part_types())
+        or jsonb_typeof(coalesce(p -> 'is_required', 'false')) <> 'boolean')
     or (select count(*) <> count(distinct p ->> 'field') from jsonb_array_elements(parts) as p) then
     perform identity.raise_error('L9VAL', format(
-      'fields: parts of %s must be a list of 1 to %s objects with field, type (one of %s) and is_required, each field once, and its own type object or object[]',
+      'fields: parts of %s must be a list of 1 to %s objects with field, type (one of %s) and is_required, each field once, '
+      'and its own type object or object[]',
       field, kinds.max_fields(), array_to_string(kinds.part_types(), ', ')), 'fields');
   end if;
 end
@@ -8120,18 +8351,22 @@ declare
   whole public.memory_kinds;
 begin
   if (part_of_kind is null) <> (part_of_field is null) then
-    perform identity.raise_error('L9VAL', 'part_of_field: a field of type uuid, given together with part_of_kind', 'part_of_field');
+    perform identity.raise_error('L9VAL',
+      'part_of_field: a field of type uuid, given together with part_of_kind', 'part_of_field');
   elsif part_of_kind is null then
     return;
   elsif part_of_field <> all (ids) then
-    perform identity.raise_error('L9VAL', format('part_of_field: %L is no field of this kind with the type uuid', left(part_of_field, 63)), 'part_of_field');
+    perform identity.raise_error('L9VAL',
+      format('part_of_field: %L is no field of this kind with the type uuid', left(part_of_field, 63)), 'part_of_field');
   end if;
   select k.* into whole from public.memory_kinds k
   where k.kind = check_whole.part_of_kind and (k.tenant_id is null or k.tenant_id = check_whole.tenant_id);
   -- One level: no kind can be a part of itself, and a part finds all that locks and moves it in one memory.
   if not found or whole.part_of_kind is not null or whole.kind = kind then
-    perform identity.raise_error('L9VAL', 'part_of_kind: must be another kind with rules, which is itself no part of one', 'part_of_kind');
-  elsif exists (select from public.memory_kinds k where k.tenant_id = check_whole.tenant_id and k.part_of_kind = check_whole.kind) then
+    perform identity.raise_error('L9VAL',
+      'part_of_kind: must be another kind with rules, which is itself no part of one', 'part_of_kind');
+  elsif exists (
+      select from public.memory_kinds k where k.tenant_id = check_whole.tenant_id and k.part_of_kind = check_whole.kind) then
     perform identity.raise_error('L9VAL', 'part_of_kind: this kind has parts, so it can be none itself', 'part_of_kind');
   end if;
 end
@@ -8152,36 +8387,47 @@ declare
   name text;
 begin
   if jsonb_typeof(fields) is distinct from 'array' or jsonb_array_length(fields) = 0 then
-    perform identity.raise_error('L9VAL', 'fields: a list of at least one object with field, type, is_required, choices, max_length, sha256_of, parts, meaning', 'fields');
+    perform identity.raise_error('L9VAL',
+      'fields: a list of at least one object with field, type, is_required, choices, max_length, sha256_of, parts, meaning',
+      'fields');
   elsif jsonb_array_length(fields) > kinds.max_fields() then
-    perform identity.raise_error('L9LIM', format('fields: at most %s, got %s', kinds.max_fields(), jsonb_array_length(fields)), 'fields');
+    perform identity.raise_error('L9LIM',
+      format('fields: at most %s, got %s', kinds.max_fields(), jsonb_array_length(fields)), 'fields');
   end if;
   for field in select jsonb_array_elements(fields) loop
     name := field ->> 'field';
     if jsonb_typeof(field) <> 'object' or name is null or name !~ '^[a-z][a-z0-9_]{0,62}$' or name = 'content' then
-      perform identity.raise_error('L9VAL', 'fields: each needs a field, a lower-case word of at most 63 characters other than content', 'fields');
+      perform identity.raise_error('L9VAL',
+        'fields: each needs a field, a lower-case word of at most 63 characters other than content', 'fields');
     elsif name = any (names) then
       perform identity.raise_error('L9VAL', format('fields: %s is there twice', name), 'fields');
     elsif field - '{field,type,is_required,choices,max_length,sha256_of,parts,meaning}'::text[] <> '{}' then
-      perform identity.raise_error('L9VAL', format('fields: %s may have type, is_required, choices, max_length, sha256_of, parts and meaning only', name), 'fields');
+      perform identity.raise_error('L9VAL',
+        format('fields: %s may have type, is_required, choices, max_length, sha256_of, parts and meaning only', name), 'fields');
     elsif coalesce(field ->> 'type', 'text') <> all (kinds.field_types()) then
-      perform identity.raise_error('L9VAL', format('fields: the type of %s must be one of %s', name, array_to_string(kinds.field_types(), ', ')), 'fields');
+      perform identity.raise_error('L9VAL',
+        format('fields: the type of %s must be one of %s', name, array_to_string(kinds.field_types(), ', ')), 'fields');
     elsif jsonb_typeof(coalesce(field -> 'is_required', 'false')) <> 'boolean' then
       perform identity.raise_error('L9VAL', format('fields: is_required of %s must be true or false', name), 'fields');
     elsif jsonb_typeof(coalesce(field -> 'max_length', '1')) <> 'number'
-        or not coalesce((field ->> 'max_length')::numeric between 1 and 100000 and (field ->> 'max_length')::numeric % 1 = 0, true) then
-      perform identity.raise_error('L9VAL', format('fields: max_length of %s must be a whole number from 1 to 100000', name), 'fields');
+        or not coalesce(
+          (field ->> 'max_length')::numeric between 1 and 100000 and (field ->> 'max_length')::numeric % 1 = 0, true) then
+      perform identity.raise_error('L9VAL',
+        format('fields: max_length of %s must be a whole number from 1 to 100000', name), 'fields');
     elsif field ? 'choices' and (coalesce(field ->> 'type', 'text') <> 'text' or jsonb_typeof(field -> 'choices') <> 'array'
         or jsonb_array_length(field -> 'choices') not between 1 and 100
         or jsonb_path_exists(field -> 'choices', 'strict $[*] ? (@.type() != "string")')) then
-      perform identity.raise_error('L9VAL', format('fields: choices of %s must be 1 to 100 texts, and its type text', name), 'fields');
+      perform identity.raise_error('L9VAL',
+        format('fields: choices of %s must be 1 to 100 texts, and its type text', name), 'fields');
     elsif jsonb_typeof(coalesce(field -> 'meaning', '""')) <> 'string' or octet_length(field ->> 'meaning') > 500 then
-      perform identity.raise_error('L9VAL', format('fields: the meaning of %s must be a text of at most 500 bytes', name), 'fields');
+      perform identity.raise_error('L9VAL',
+        format('fields: the meaning of %s must be a text of at most 500 bytes', name), 'fields');
     end if;
     perform kinds.check_new_parts(name, coalesce(field ->> 'type', 'text'), nullif(field -> 'parts', 'null'));
     names := names || name;
   end loop;
-  perform kinds.check_names('fields', array(select f ->> 'sha256_of' from jsonb_array_elements(fields) as f where f ->> 'sha256_of' is not null), names);
+  perform kinds.check_names(
+    'fields', array(select f ->> 'sha256_of' from jsonb_array_elements(fields) as f where f ->> 'sha256_of' is not null), names);
   return names;
 end
 $$;
@@ -8221,7 +8467,8 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if register_memory_kind.kind ~ '^[a-z][a-z0-9_]{0,62}$' is not true then
-    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+    perform identity.raise_error('L9VAL',
+      'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
   elsif exists (select from public.memory_kinds k where k.tenant_id is null and k.kind = register_memory_kind.kind)
       or register_memory_kind.kind = any (kinds.reserved()) then
     perform identity.raise_error('L9VAL', 'kind: is that of a built-in kind', 'kind');
@@ -8229,8 +8476,10 @@ begin
     perform identity.raise_error('L9VAL', 'purpose: 1 to 500 bytes', 'purpose');
   elsif octet_length(register_memory_kind.when_locked) > 500 then
     perform identity.raise_error('L9LIM', 'when_locked: at most 500 bytes', 'when_locked');
-  elsif (select count(*) from public.memory_kinds k where k.tenant_id = admin.target_tenant_id and k.kind <> register_memory_kind.kind) >= kinds.max_kinds() then
-    perform identity.raise_error('L9LIM', format('kind: a tenant may have at most %s kinds of its own', kinds.max_kinds()), 'kind');
+  elsif (select count(*) from public.memory_kinds k where k.tenant_id = admin.target_tenant_id
+      and k.kind <> register_memory_kind.kind) >= kinds.max_kinds() then
+    perform identity.raise_error('L9LIM',
+      format('kind: a tenant may have at most %s kinds of its own', kinds.max_kinds()), 'kind');
   end if;
   names := kinds.check_new_fields(register_memory_kind.fields);
   times := array(
@@ -8239,14 +8488,16 @@ begin
     kinds.check_names('title_field', array_remove(array[register_memory_kind.title_field], null), names),
     kinds.check_names('text_fields', register_memory_kind.text_fields, names),
     kinds.check_names('identity_fields', array(
-      select a from unnest(register_memory_kind.identity_fields) as i cross join string_to_table(i, '|') as a where a <> 'content'), names),
+      select a from unnest(register_memory_kind.identity_fields) as i cross join string_to_table(i, '|') as a
+      where a <> 'content'), names),
     kinds.check_names('locked_fields', register_memory_kind.locked_fields, names || 'content'::text),
     kinds.check_condition('identity_ends_when', register_memory_kind.identity_ends_when, names),
     kinds.check_condition('locked_when', register_memory_kind.locked_when, names),
     kinds.check_condition('allowed_when_locked', register_memory_kind.allowed_when_locked, names),
     kinds.check_names('archived_from', array_remove(array[register_memory_kind.archived_from], null), times),
     kinds.check_names('expires_from', array_remove(array[register_memory_kind.expires_from], null), times),
-    kinds.check_whole(register_memory_kind.kind, register_memory_kind.part_of_kind, register_memory_kind.part_of_field, admin.target_tenant_id,
+    kinds.check_whole(
+      register_memory_kind.kind, register_memory_kind.part_of_kind, register_memory_kind.part_of_field, admin.target_tenant_id,
       array(select f ->> 'field' from jsonb_array_elements(register_memory_kind.fields) as f where f ->> 'type' = 'uuid'));
   if (register_memory_kind.archived_from is null) <> (register_memory_kind.archived_after is null)
       or register_memory_kind.archived_after < interval '0' then
@@ -8256,21 +8507,26 @@ begin
     perform identity.raise_error('L9VAL', 'expires_after: a time span, given together with expires_from', 'expires_after');
   end if;
   insert into public.memory_kinds as k (
-    tenant_id, kind, purpose, title_field, text_fields, identity_fields, identity_ends_when, locked_when, locked_fields, allowed_when_locked,
+    tenant_id, kind, purpose, title_field, text_fields, identity_fields, identity_ends_when, locked_when, locked_fields,
+    allowed_when_locked,
     when_locked, archived_from, archived_after, expires_from, expires_after, part_of_kind, part_of_field)
   values (
     admin.target_tenant_id, register_memory_kind.kind, register_memory_kind.purpose, register_memory_kind.title_field,
     coalesce(register_memory_kind.text_fields, '{}'), coalesce(register_memory_kind.identity_fields, '{}'),
     register_memory_kind.identity_ends_when, register_memory_kind.locked_when, register_memory_kind.locked_fields,
-    coalesce(register_memory_kind.allowed_when_locked, '{}'), register_memory_kind.when_locked, register_memory_kind.archived_from,
+    coalesce(register_memory_kind.allowed_when_locked, '{}'), register_memory_kind.when_locked,
+    register_memory_kind.archived_from,
     register_memory_kind.archived_after, register_memory_kind.expires_from, register_memory_kind.expires_after,
     register_memory_kind.part_of_kind, register_memory_kind.part_of_field)
   on conflict on constraint memory_kind_unique do update set
     purpose = excluded.purpose, title_field = excluded.title_field, text_fields = excluded.text_fields,
-    identity_fields = excluded.identity_fields, identity_ends_when = excluded.identity_ends_when, locked_when = excluded.locked_when,
-    locked_fields = excluded.locked_fields, allowed_when_locked = excluded.allowed_when_locked, when_locked = excluded.when_locked,
+    identity_fields = excluded.identity_fields, identity_ends_when = excluded.identity_ends_when,
+    locked_when = excluded.locked_when,
+    locked_fields = excluded.locked_fields, allowed_when_locked = excluded.allowed_when_locked,
+    when_locked = excluded.when_locked,
     archived_from = excluded.archived_from, archived_after = excluded.archived_after, expires_from = excluded.expires_from,
-    expires_after = excluded.expires_after, part_of_kind = excluded.part_of_kind, part_of_field = excluded.part_of_field, updated_at = clock_timestamp()
+    expires_after = excluded.expires_after, part_of_kind = excluded.part_of_kind, part_of_field = excluded.part_of_field,
+    updated_at = clock_timestamp()
   returning k.* into saved;
   perform kinds.define_fields(saved.kind_id, saved.tenant_id, register_memory_kind.fields);
   select k.* into saved from public.memory_kinds k where k.kind_id = saved.kind_id;
@@ -10362,7 +10618,8 @@ create index audiences_tenant_idx on ranking.audiences (tenant_id, scope, projec
 call identity.protect_like_memories('ranking.audiences', noun => 'audience', expires => false);
 do $$
 begin
-  execute format('create policy word_search on ranking.audiences for select to l9_searcher using (%s)', identity.searcher_condition('audiences'));
+  execute format('create policy word_search on ranking.audiences for select to l9_searcher using (%s)',
+    identity.searcher_condition('audiences'));
 end
 $$;
 create policy worker_access on ranking.audiences to l9_worker using (true);
@@ -10435,7 +10692,8 @@ begin
   execute format($sql$
     select array_agg(n.words), greatest(avg(n.word_count), 1) from (
       select p.words, p.word_count from public.packet_store p
-      where p.tenant_id = $1 and p.org_id is not distinct from $2 and p.user_id is not distinct from $3 and p.scope = $4 and p.project_id %s
+      where p.tenant_id = $1 and p.org_id is not distinct from $2 and p.user_id is not distinct from $3 and p.scope = $4
+        and p.project_id %s
         and (p.ttl is null or p.ttl > now())
       order by p.packet_id desc
       limit %s) n$sql$,
@@ -10446,7 +10704,8 @@ begin
   if sample is null then
     return;
   end if;
-  insert into ranking.audiences (audience_id, tenant_id, org_id, user_id, project_id, scope, memories, sampled, average_length, unlisted)
+  insert into ranking.audiences (
+    audience_id, tenant_id, org_id, user_id, project_id, scope, memories, sampled, average_length, unlisted)
   select id, tenant_id, org_id, user_id, project_id, scope, greatest(memories, cardinality(sample)), cardinality(sample),
     average_length, greatest(2, 0.002 * cardinality(sample)) / 2;
   insert into ranking.audience_words (audience_id, word, memories)
@@ -10543,7 +10802,8 @@ begin
     from visible v
   ), weighed as (
     select q.place,
-      ranking.word_weight(min(t.memories), sum(v.memories * coalesce(w.memories, v.unlisted) / v.sampled order by v.audience_id)) as weight
+      ranking.word_weight(
+        min(t.memories), sum(v.memories * coalesce(w.memories, v.unlisted) / v.sampled order by v.audience_id)) as weight
     from unnest(lexemes) with ordinality as q (lexeme, place)
     cross join total t
     cross join visible v
@@ -10616,9 +10876,11 @@ returns text
 language sql stable parallel safe set search_path = ''
 return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.scopes is not null then 'p.scope = any ($1.scopes)' end,
-  case when filter.is_exact_place then 'p.project_id is not distinct from $1.project_id and p.branch is not distinct from $1.branch
-    and p.org_id is not distinct from $1.org_id and p.user_id is not distinct from $1.user_id' end,
-  case when filter.is_exact_place is not true and filter.project_id is not null then '(p.project_id = $1.project_id or p.project_id is null)' end,
+  case when filter.is_exact_place then 'p.project_id is not distinct from $1.project_id
+    and p.branch is not distinct from $1.branch and p.org_id is not distinct from $1.org_id
+    and p.user_id is not distinct from $1.user_id' end,
+  case when filter.is_exact_place is not true and filter.project_id is not null
+    then '(p.project_id = $1.project_id or p.project_id is null)' end,
   case when filter.is_exact_place is not true and filter.branch is not null then '(p.branch = $1.branch or p.branch is null)' end,
   case when filter.kinds is not null then 'p.packet_type = any ($1.kinds)' end,
   case when filter.tags is not null then case when filter.has_every_tag
@@ -10679,17 +10941,21 @@ set pg_textsearch.filtered_seed = off
 as $$
 declare
   max_repeats constant integer := 24;
-  -- More memories of nearly one score are a crowd that the words do not tell apart. A lower limit that looked at the scores found so
-  -- far would be reached earlier or later depending on the order of the index.
+  -- More memories of nearly one score are a crowd that the words do not tell apart. A lower limit that looked at the scores
+  -- found so far would be reached earlier or later depending on the order of the index.
   max_walked constant integer := 8100;
   max_newest constant integer := 1000;
   -- Scores are compared in steps of a geometric scale, so that a crowd has an edge which does not depend on how far a scan came.
   step constant double precision := 0.93;
   index constant text := 'public.packet_store_words_bm25_' || bucket;
-  tokens constant text[] := array(select words.index_token(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
-  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  tokens constant text[] := array(
+    select words.index_token(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  queries constant tsquery[] := array(
+    select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
   score constant text := (
-    select string_agg(format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words[1], $4[%1$s])))', l.place), ' + ' order by l.place)
+    select string_agg(
+      format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words[1], $4[%1$s])))', l.place),
+      ' + ' order by l.place)
     from generate_subscripts(lexemes, 1) as l (place));
   condition constant text := ranking.filter_condition(filter);
   index_weights double precision[];
@@ -10705,9 +10971,9 @@ declare
 begin
   index_weights := array(
     select -(t.token <@> to_bm25query(t.token, index)) from unnest(tokens) with ordinality as t (token, place) order by t.place);
-  -- The index weighs words by their rarity among all rows. A word repeated in the query counts more, so repeating each of them brings
-  -- its order close to that by the caller's weights. `slack` is the most by which a score of ours can exceed that of the index. In a
-  -- query of one word the index ignores repetitions, which the first row scanned tells.
+  -- The index weighs words by their rarity among all rows. A word repeated in the query counts more, so repeating each of
+  -- them brings its order close to that by the caller's weights. `slack` is the most by which a score of ours can exceed
+  -- that of the index. In a query of one word the index ignores repetitions, which the first row scanned tells.
   with known as (
     select t.token, t.place, w.weight / i.weight as ratio
     from unnest(tokens) with ordinality as t (token, place)
@@ -10715,9 +10981,11 @@ begin
     join unnest(index_weights) with ordinality as i (weight, place) using (place)
     where i.weight > 0
   ), repeated as (
-    select k.token, k.place, k.ratio, greatest(1, round(max_repeats * k.ratio / max(k.ratio) over ()))::integer as times from known k
+    select k.token, k.place, k.ratio,
+      greatest(1, round(max_repeats * k.ratio / max(k.ratio) over ()))::integer as times from known k
   )
-  select string_agg(repeat(r.token || ' ', r.times), '' order by r.place), max(r.ratio / r.times) into query, slack from repeated r;
+  select string_agg(repeat(r.token || ' ', r.times), '' order by r.place), max(r.ratio / r.times) into query, slack
+  from repeated r;
   if query is null then
     return found;
   end if;
@@ -10757,7 +11025,8 @@ begin
       return found;
     end if;
     -- The lowest step of the scale that is above everything unseen.
-    edge := case when found.scores[1] > unseen then found.scores[1] * step ^ (ceil(ln(unseen / found.scores[1]) / ln(step)) - 1) end;
+    edge := case when found.scores[1] > unseen
+      then found.scores[1] * step ^ (ceil(ln(unseen / found.scores[1]) / ln(step)) - 1) end;
     exit when row_limit >= max_walked;
     row_limit := 3 * row_limit;
   end loop;
@@ -10767,7 +11036,8 @@ begin
   found.ids := found.ids[:least(walked, wanted)];
   found.scores := found.scores[:least(walked, wanted)];
   execute format($sql$
-    select array_agg(n.packet_id order by n.score desc, n.packet_id desc), array_agg(n.score order by n.score desc, n.packet_id desc)
+    select array_agg(n.packet_id order by n.score desc, n.packet_id desc),
+      array_agg(n.score order by n.score desc, n.packet_id desc)
     from (
       select f.packet_id, %1$s as score
       from (
@@ -10806,7 +11076,8 @@ as $$
 declare
   is_operator constant boolean := identity.current_role_name() = 'l9_platform_admin';
   tenant_id constant uuid := case when not is_operator then identity.current_tenant_id() end;
-  buckets constant integer[] := case when is_operator then packets.tenant_buckets() else array[packets.tenant_bucket(tenant_id)] end;
+  buckets constant integer[] := case when is_operator then packets.tenant_buckets()
+    else array[packets.tenant_bucket(tenant_id)] end;
   bucket integer;
   part ranking.scored_memories;
   answer ranking.scored_memories;
@@ -12339,11 +12610,11 @@ comment on column public.save_result."similar" is
   'Near-duplicates, most similar first; null if they were not searched for.';
 --! EndIncluded 060-duplicates/010-save-result.sql
 --! Included 060-duplicates/015-telling-words.sql
--- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts here.
--- To extend it, add words to the row of their language, class and meaning, or a row. A * at the end stands for any ending.
--- A word that means something else in another language (the German "sei", the Italian 6) has it in the last column, and counts only in
--- a text of its own language, which is known by its marker words. Words of Chinese, Japanese and Korean have up to three
--- characters.
+-- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts
+-- here. To extend it, add words to the row of their language, class and meaning, or a row. A * at the end stands for any
+-- ending. A word that means something else in another language (the German "sei", the Italian 6) has it in the last column,
+-- and counts only in a text of its own language, which is known by its marker words. Words of Chinese, Japanese and Korean
+-- have up to three characters.
 
 create table duplicates.telling_words (
   word text not null,
@@ -13080,7 +13351,8 @@ begin
   if octet_length(content) > length(content) then
     -- Vowel marks, joiners and invisible characters make no other word; digits of other scripts are digits.
     content := translate(
-      regexp_replace(content, '[\u00ad\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640\u200b-\u200f\u2060\ufe0f\ufeff]', '', 'g'),
+      regexp_replace(
+        content, '[\u00ad\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640\u200b-\u200f\u2060\ufe0f\ufeff]', '', 'g'),
       '٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९০১২৩৪৫৬৭৮৯๐๑๒๓๔๕๖๗๘๙’ʼ−–',
       '01234567890123456789012345678901234567890123456789''''--');
     if content ~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
@@ -13125,7 +13397,8 @@ return (
   from pg_catalog.regexp_matches(duplicates.plain_text(content) collate pg_catalog.pg_c_utf8,
     '([^[:alnum:]_<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫]*)'
     -- A number with its parts, as in 10:30, 2026-03-01 and 2.4.1; a word; a sign that compares or measures.
-    || '([0-9]+(?:[.,:/-][0-9]+)*|[[:alpha:]_\u0900-\u0dff][[:alnum:]_\u0900-\u0dff]*|[<>!=]=|[[:alnum:]]|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])',
+    || '([0-9]+(?:[.,:/-][0-9]+)*|[[:alpha:]_\u0900-\u0dff][[:alnum:]_\u0900-\u0dff]*|[<>!=]=|[[:alnum:]]'
+    || '|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])',
     'g') with ordinality as t (found, place));
 
 comment on function duplicates.used_words is 'The words of a text in their order.';
@@ -13158,7 +13431,8 @@ begin atomic
         and bool_or(u.word !~ '^[0-9-]') as is_code,
       -- Of options, identifiers and symbols of units, such as -v and mW, the case tells.
       bool_or(u.is_flag or position('_' in u.word) > 1 or u.spelling ~ '[[:lower:]][[:upper:]]')
-        and array_agg(distinct u.spelling) filter (where u.side = 1) <> array_agg(distinct u.spelling) filter (where u.side = 2) as is_recased,
+        and array_agg(distinct u.spelling) filter (where u.side = 1)
+          <> array_agg(distinct u.spelling) filter (where u.side = 2) as is_recased,
       bool_or(u.spelling <> u.word and not u.is_start) as is_capital, bool_or(u.spelling <> u.word
         and u.is_start) as is_beginning,
       bool_or(u.spelling = u.word) and upper(u.word) <> u.word as is_lower
@@ -13491,7 +13765,8 @@ grant execute on function duplicates.similarity_threshold, duplicates.find_simil
 --! Included 060-duplicates/040-similar-to-memory.sql
 -- Near-duplicates of a memory that was saved. The gateway calls it after a save with on_similar keep.
 
-create function duplicates.similar_to_memory(packet_id uuid, content_vector extensions.vector default null, model text default null)
+create function duplicates.similar_to_memory(
+  packet_id uuid, content_vector extensions.vector default null, model text default null)
 returns public.similar_memory[]
 language sql stable set search_path = ''
 return coalesce((
@@ -13576,7 +13851,8 @@ grant execute on function duplicates.merge_into to l9_agent, l9_admin;
 -- the audience makes such saves wait for each other, so that two of the same text do not miss each other.
 
 create function duplicates.resolve_similar(
-  on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
+  on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[],
+  ttl timestamptz,
   importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
 returns public.save_result
 language plpgsql volatile set search_path = ''
@@ -13726,7 +14002,8 @@ comment on column importance.memory_access_log.is_admin is
 call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
 -- An access belongs to the caller, so that these differ from the policies of memories.
 alter policy org_isolation on importance.memory_access_log using (org_id is not distinct from (select identity.current_org_id()));
-alter policy user_visibility on importance.memory_access_log using (user_id is not distinct from (select identity.current_user_id()));
+alter policy user_visibility on importance.memory_access_log using (
+  user_id is not distinct from (select identity.current_user_id()));
 create policy own_accesses on importance.memory_access_log as restrictive for select to l9_agent
   using (agent_id = (select identity.current_caller()));
 comment on policy org_isolation on importance.memory_access_log is
@@ -13783,9 +14060,11 @@ begin
   insert into importance.memory_access_log (
     access_id, accessed_at, target_type, target_id, agent_id, access_context, relevance_score, audit_id,
     tenant_id, org_id, user_id, project_id, scope, is_admin)
-  select a.access_id, uuid_extract_timestamp(a.access_id), log_accesses.target_type, a.target_id, me.caller, log_accesses.access_context, a.score,
+  select a.access_id, uuid_extract_timestamp(a.access_id), log_accesses.target_type, a.target_id, me.caller,
+    log_accesses.access_context, a.score,
     log_accesses.audit_id, me.tenant_id, me.org_id, me.user_id, a.project_id, a.scope, me.role = 'l9_admin'
-  from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores) as a (access_id, target_id, scope, project_id, score)
+  from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores)
+    as a (access_id, target_id, scope, project_id, score)
   where a.scope = any (me.readable_scopes)
     and identity.has_project(me, a.project_id);
   return access_ids;
@@ -14016,7 +14295,8 @@ begin
     and a.tenant_id = me.tenant_id and a.agent_id = me.caller
     and a.org_id is not distinct from me.org_id and a.user_id is not distinct from me.user_id;
   if not found then
-    perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
+    perform identity.raise_error('L9OWN',
+      format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
   end if;
   insert into public.memory_feedback as f (access_id, packet_id, was_useful, reason)
   values (record_feedback.access_id, memory_id, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
@@ -14025,7 +14305,8 @@ begin
   return vote;
 exception when foreign_key_violation then
   -- The memory was deleted concurrently.
-  perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
+  perform identity.raise_error('L9OWN',
+    format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
 end
 $$;
 
@@ -14072,8 +14353,8 @@ return 1 / (1 + exp(-(
   -- The writer's estimate, as log-odds: without other evidence the score is the estimate (.5 exactly, 0 and 1 nearly).
   ln((estimate + 0.02) / (1 - estimate + 0.02))
   + importance.kind_weight(kind)
-  -- 4 (useful - useless) / (useful + useless + 9), written so that useful occurs once. Each agent has one voice of at most 1, which
-  -- moves the sum by at most 0.4 and so the score by less than 0.1.
+  -- 4 (useful - useless) / (useful + useless + 9), written so that useful occurs once. Each agent has one voice of at most
+  -- 1, which moves the sum by at most 0.4 and so the score by less than 0.1.
   + 4.0 * (1 - (2 * useless + 9) / (useful + useless + 9))
   -- Age subtracts at most 0.5, half of it in 180 days.
   - 0.5 * (1 - power(2, -least(age_days / 180, 200)))
@@ -14254,7 +14535,8 @@ begin atomic
       -- The writer does not speak for its own memory.
       case when w.is_writer then least(o.voice, 0) else o.voice end as voice,
       -- Reading counts only for an agent that says nothing else.
-      case when not w.is_writer and v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted) then v.read_at end as read_at
+      case when not w.is_writer and v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted)
+        then v.read_at end as read_at
     from importance.memory_voices v
     cross join lateral (select importance.voice(v.vote, v.has_cited or v.has_asserted, v.has_contradicted) as voice) o
     cross join lateral (
@@ -14469,7 +14751,8 @@ begin
   end if;
   if tg_op <> 'DELETE' and were <> become then
     insert into importance.memory_citations (cited_by, packet_id, content_hash)
-    select new.packet_id, p.id, importance.text_hash_at(p.id, clock_timestamp()) from unnest(become) as p (id) where p.id <> all (were);
+    select new.packet_id, p.id, importance.text_hash_at(p.id, clock_timestamp()) from unnest(become) as p (id)
+    where p.id <> all (were);
   end if;
   insert into importance.pending_recounts (packet_id)
   select p.id from unnest(were) as p (id)
@@ -14565,7 +14848,8 @@ language sql immutable parallel safe
 return (memory).tenant_id = (access).tenant_id and (memory).scope = (access).scope
   and (memory).project_id is not distinct from (access).project_id
   and ((access).is_admin
-    or ((memory).org_id is null or (memory).org_id = (access).org_id) and ((memory).user_id is null or (memory).user_id = (access).user_id));
+    or ((memory).org_id is null or (memory).org_id = (access).org_id)
+    and ((memory).user_id is null or (memory).user_id = (access).user_id));
 
 comment on function importance.could_read is
   'True if the caller of an access could read the memory. Callers could forge rows of the log, so that only such '
@@ -14855,7 +15139,8 @@ declare
 begin
   execute format('lock table only partitions.%I in access exclusive mode', partition);
   select * into strict roll_up from importance.access_roll_up;
-  select count(*), coalesce(bool_and(a.xid < roll_up.to_xid or a.accessed_at <= roll_up.era_after), true) into dropped, is_rolled_up
+  select count(*),
+    coalesce(bool_and(a.xid < roll_up.to_xid or a.accessed_at <= roll_up.era_after), true) into dropped, is_rolled_up
   from importance.memory_access_log a
   where a.accessed_at >= date_trunc('month', month::timestamptz)
     and a.accessed_at < date_trunc('month', month::timestamptz) + interval '1 month';
@@ -14877,8 +15162,8 @@ comment on function public.drop_access_partition is
 grant execute on function public.drop_access_partition to l9_platform_admin;
 --! EndIncluded 070-importance/150-drop-access-partition.sql
 --! Included 070-importance/160-semantic-memory.sql
--- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings, under
--- the policies of its reader, with the columns and the payload of the old table.
+-- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings,
+-- under the policies of its reader, with the columns and the payload of the old table.
 
 create view public.semantic_memory with (security_invoker = true, security_barrier = true) as
 select
@@ -15090,7 +15375,8 @@ begin
       heading := regexp_replace(regexp_replace(candidate.text, '^ *#+', ''), '(^|[ \t])#*[ \t\r]*$', '');
     -- A paragraph of one line above = or -: longer ones are nearly always a paragraph above a rule.
     elsif candidate.text ~ '^ {0,3}[-=]' and candidate.previous ~ '\S' and candidate.before_that !~ '\S'
-      and candidate.previous !~ '^(    | {0,3}(\t|[>#|<]|[-*+][ \t]|[0-9]+[.)][ \t]|`{3}|~{3}|([-*_][ \t]*){3,}\r?$)|.*-->[ \t\r]*$)' then
+      and candidate.previous !~ '^(    | {0,3}(\t|[>#|<]|[-*+][ \t]|[0-9]+[.)][ \t]|`{3}|~{3}|([-*_][ \t]*){3,}\r?$)'
+        '|.*-->[ \t\r]*$)' then
       line := candidate.n - 1;
       level := case when candidate.text ~ '=' then 1 else 2 end;
       heading := candidate.previous;
@@ -15186,7 +15472,8 @@ begin
       where octet_length(a.text) > most and d.text <> '') p
     order by a.line, p.part
   loop
-    if atom.part = 1 and atom.is_heading and octet_length(paragraphs) + octet_length(rest) >= least and paragraphs || rest ~ '\S' then
+    if atom.part = 1 and atom.is_heading and octet_length(paragraphs) + octet_length(rest) >= least
+        and paragraphs || rest ~ '\S' then
       pieces := pieces || (paragraphs || rest);
       paragraphs := '';
       rest := '';
@@ -15234,7 +15521,8 @@ begin atomic
   ), placed as materialized (
     -- The line of its first text: after all lines of the pieces before it and its own blank ones.
     select p.n::integer, p.text, 1 + length(blank.lines) - length(replace(blank.lines, E'\n', ''))
-        + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', ''))) over (order by p.n rows between unbounded preceding and 1 preceding), 0) as line
+        + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', '')))
+          over (order by p.n rows between unbounded preceding and 1 preceding), 0) as line
     from unnest(pieces) with ordinality as p (text, n)
     cross join lateral (select substring(p.text from '^\s*') as lines) as blank
   ), in_order as (
@@ -15400,14 +15688,16 @@ declare
 begin
   -- Sections at the beginning and at the end whose text did not change are kept, so that an edit moves no other cut.
   with old as (
-    select b.place::integer, convert_to(b.body, 'UTF8') as body, sum(octet_length(b.body)) over (order by b.place)::integer as upto
+    select b.place::integer, convert_to(b.body, 'UTF8') as body,
+      sum(octet_length(b.body)) over (order by b.place)::integer as upto
     from unnest(bodies) with ordinality as b (body, place)
   )
   select coalesce(min(o.place) - 1, many) into kept_first from old o
   where substring(bytes from o.upto - octet_length(o.body) + 1 for octet_length(o.body)) <> o.body;
   first_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[:kept_first]) as b), 0);
   with old as (
-    select b.place::integer, convert_to(b.body, 'UTF8') as body, sum(octet_length(b.body)) over (order by b.place desc)::integer as from_end
+    select b.place::integer, convert_to(b.body, 'UTF8') as body,
+      sum(octet_length(b.body)) over (order by b.place desc)::integer as from_end
     from unnest(bodies) with ordinality as b (body, place)
   )
   select many - coalesce(max(o.place), 0) into kept_last from old o
@@ -15440,7 +15730,8 @@ begin
   end if;
   return array(
     with wanted as (
-      select h.n, secrets.as_stored(h.heading, tenant_id) as heading, h.level, h.n > kept_first and h.n <= kept_first + cardinality(pieces) as is_cut,
+      select h.n, secrets.as_stored(h.heading, tenant_id) as heading, h.level,
+        h.n > kept_first and h.n <= kept_first + cardinality(pieces) as is_cut,
         secrets.as_stored(h.body_md, tenant_id) as body
       from documents.with_headings(bodies[:kept_first] || pieces || bodies[many - kept_last + 1:], title) h
     ), new_ones as (
@@ -15475,7 +15766,8 @@ language plpgsql stable set search_path = ''
 set enable_nestloop = off
 as $$
 declare
-  in_order constant integer[] := documents.longest_rise(array(select w.place from unnest(wanted) as w where w.place is not null order by w.n));
+  in_order constant integer[] := documents.longest_rise(
+    array(select w.place from unnest(wanted) as w where w.place is not null order by w.n));
   placed documents.wanted_section[];
 begin
   placed := array(
@@ -15504,14 +15796,16 @@ begin
       left join old_ones o on (o.gap, o.nth) = (n.gap, n.nth)
       left join unnest(present) as p on p.place = coalesce(w.place, o.place)
     ), neighbours as (
-      select t.*, max(t."position") over before as "from", max(case when t."position" is not null then t.n end) over before as from_n,
+      select t.*, max(t."position") over before as "from",
+        max(case when t."position" is not null then t.n end) over before as from_n,
         min(t."position") over after as upto, min(case when t."position" is not null then t.n end) over after as upto_n
       from taken t
       window before as (order by t.n), after as (order by t.n desc)
     )
     select row(b.n, b.heading, b.level, b.body_md, b.place, coalesce(b."position", case
       when b.upto_n is null then coalesce(b."from", 0) + b.n - coalesce(b.from_n, 0)
-      else round(coalesce(b."from", 0) + (b.upto - coalesce(b."from", 0)) * (b.n - coalesce(b.from_n, 0)) / (b.upto_n - coalesce(b.from_n, 0)), 9) end)
+      else round(coalesce(b."from", 0) + (b.upto - coalesce(b."from", 0))
+        * (b.n - coalesce(b.from_n, 0)) / (b.upto_n - coalesce(b.from_n, 0)), 9) end)
     )::documents.wanted_section
     from neighbours b
     order by b.n);
@@ -15520,7 +15814,8 @@ begin
     select from (select p."position", lag(p."position", 1, 0) over (order by p.n) as previous from unnest(placed) as p) s
     where s."position" <= s.previous) then
     placed := array(
-      select row(p.n, p.heading, p.level, p.body_md, p.place, p.n)::documents.wanted_section from unnest(placed) as p order by p.n);
+      select row(p.n, p.heading, p.level, p.body_md, p.place, p.n)::documents.wanted_section from unnest(placed) as p
+      order by p.n);
   end if;
   return placed;
 end
@@ -15547,7 +15842,8 @@ create function documents.raise_not_writer(document_id uuid)
 returns void
 language sql immutable parallel safe set search_path = ''
 return identity.raise_error('L9OWN',
-  pg_catalog.format('document %s or one of its sections was written by another caller; only its writer or an admin may change it', document_id), 'body_md');
+  pg_catalog.format('document %s or one of its sections was written by another caller; only its writer or an admin may change it',
+    document_id), 'body_md');
 
 comment on function documents.raise_not_writer is
   'Raises L9OWN for a document that the caller can see and not change.';
@@ -15582,8 +15878,8 @@ declare
   written integer;
   inserted integer;
 begin
-  -- Sections with the same words, in any case, are told apart by occurrence. A new text takes a number that no stored row has, because the
-  -- unique index looks at each row as it is written.
+  -- Sections with the same words, in any case, are told apart by occurrence. A new text takes a number that no stored row
+  -- has, because the unique index looks at each row as it is written.
   drafts := array(
     with stored as (
       select p.packet_id, p.content_hash as hash,
@@ -15603,12 +15899,14 @@ begin
       from (
         select distinct d.hash, numbers.number
         from (select n.hash, count(*) as many from needing n group by n.hash) d
-        cross join lateral generate_series(1, d.many + (select count(*) from stored s where s.hash = d.hash)) as numbers (number)) c
+        cross join lateral generate_series(1, d.many + (select count(*) from stored s where s.hash = d.hash))
+          as numbers (number)) c
       left join stored s on s.hash = c.hash and s.occurrence = c.number
       where s.packet_id is null
     )
     select row(t.packet_id, jsonb_build_object('document_id', document.packet_id, 'heading', t.heading, 'level', t.level,
-        'position', trim_scale(t."position"), 'body_md', t.body_md, 'occurrence', nullif(coalesce(s.occurrence, f.number), 1)))::documents.section_draft
+        'position', trim_scale(t."position"), 'body_md', t.body_md, 'occurrence',
+        nullif(coalesce(s.occurrence, f.number), 1)))::documents.section_draft
     from texts t
     left join stored s on s.packet_id = t.packet_id and s.hash = t.hash
     left join needing n on n.n = t.n
@@ -15690,7 +15988,8 @@ begin
     perform kinds.raise_locked(document.packet_type, rules, 'body_md');
   end if;
   present := array(
-    select row(row_number() over (order by (s.envelope ->> 'position')::numeric, s.packet_id), s.packet_id, s.envelope ->> 'body_md',
+    select row(
+      row_number() over (order by (s.envelope ->> 'position')::numeric, s.packet_id), s.packet_id, s.envelope ->> 'body_md',
       (s.envelope ->> 'position')::numeric)::documents.present_section
     from documents.sections_of(document.packet_id) s);
   wanted := documents.place_sections(documents.cut_again(store_body.body_md, document.title, present,
@@ -18079,7 +18378,8 @@ alter table public.field_values
 
 create index field_values_packet_idx on public.field_values (packet_id);
 create index field_values_text_idx on public.field_values (tenant_id, field, text_value, packet_id);
-create index field_values_number_idx on public.field_values (tenant_id, field, number_value, packet_id) where number_value is not null;
+create index field_values_number_idx on public.field_values (tenant_id, field, number_value, packet_id)
+where number_value is not null;
 create index field_values_time_idx on public.field_values (tenant_id, field, time_value, packet_id) where time_value is not null;
 create index field_values_more_idx on public.field_values (tenant_id, field, packet_id) where has_more;
 
@@ -18220,7 +18520,8 @@ declare
   admin administration.administrator := administration.require_administrator(null);
 begin
   if admin.is_operator then
-    perform identity.raise_error('L9SCP', 'only an admin of the tenant can index its fields, because that reads all of its memories');
+    perform identity.raise_error('L9SCP',
+      'only an admin of the tenant can index its fields, because that reads all of its memories');
   end if;
   perform administration.require_whole_token(admin);
   return admin;
@@ -18249,7 +18550,8 @@ begin
   if found then
     return registered;
   elsif (select count(*) from public.field_indexes i where i.tenant_id = admin.target_tenant_id) >= fields.max_indexes() then
-    perform identity.raise_error('L9LIM', format('field: a tenant has at most %s indexes; drop one first', fields.max_indexes()), 'field');
+    perform identity.raise_error('L9LIM',
+      format('field: a tenant has at most %s indexes; drop one first', fields.max_indexes()), 'field');
   end if;
   insert into public.field_indexes (tenant_id, field, created_by)
   values (admin.target_tenant_id, register_field_index.field, admin.caller)
@@ -18318,18 +18620,24 @@ begin
       where jsonb_typeof(w.value) = 'number' and not pg_input_is_valid(w.value::text, 'double precision')) then
       return null;
     end if;
-    texts := array(select left(w.value #>> '{}', 200) from jsonb_array_elements(wanted) as w (value) where jsonb_typeof(w.value) <> 'number');
+    texts := array(
+      select left(w.value #>> '{}', 200) from jsonb_array_elements(wanted) as w (value) where jsonb_typeof(w.value) <> 'number');
     numbers := array(
-      select w.value::text::double precision from jsonb_array_elements(wanted) as w (value) where jsonb_typeof(w.value) = 'number');
+      select w.value::text::double precision from jsonb_array_elements(wanted) as w (value)
+      where jsonb_typeof(w.value) = 'number');
     return concat_ws(' or ',
       case when texts <> '{}' then format('v.text_value = any (%L::text[])', texts) end,
-      case when numbers <> '{}' then format('v.number_value is not null and v.number_value = any (%L::double precision[])', numbers) end);
+      case when numbers <> '{}'
+        then format('v.number_value is not null and v.number_value = any (%L::double precision[])', numbers) end);
   end if;
   -- A double is a number rounded, so bounds are included, and the envelope decides.
-  select string_agg(format('v.number_value %s %L::double precision', case when left(o.key, 1) = 'g' then '>=' else '<=' end, o.value::text), ' and ')
+  select string_agg(
+    format('v.number_value %s %L::double precision', case when left(o.key, 1) = 'g' then '>=' else '<=' end, o.value::text),
+    ' and ')
   into bounds
   from jsonb_each(operators) o
-  where o.key in ('gt', 'gte', 'lt', 'lte') and jsonb_typeof(o.value) = 'number' and pg_input_is_valid(o.value::text, 'double precision');
+  where o.key in ('gt', 'gte', 'lt', 'lte') and jsonb_typeof(o.value) = 'number'
+    and pg_input_is_valid(o.value::text, 'double precision');
   if bounds is not null then
     return 'v.number_value is not null and ' || bounds;
   end if;
@@ -18486,7 +18794,8 @@ return (
   -- Rounded, so that the result does not depend on the order in which the logarithms are added. The bounds keep ln() and
   -- exp() from failing on a confidence of 1; they change nothing within these digits.
   select pg_catalog.round(
-    least(highest, 1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric,
+    least(highest,
+      1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric,
     digits)::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
 
@@ -18729,9 +19038,11 @@ begin
     if conflicting.alias_normalized = alias_name then
       perform identity.raise_error('L9VAL', format('alias: is already a name of %s', conflicting.entity), 'alias');
     elsif conflicting.alias_normalized = entity_name then
-      perform identity.raise_error('L9VAL', format('entity: is itself an alias; use the entity %s', conflicting.entity), 'entity');
+      perform identity.raise_error('L9VAL',
+        format('entity: is itself an alias; use the entity %s', conflicting.entity), 'entity');
     else
-      perform identity.raise_error('L9VAL', format('alias: has aliases of its own, such as %s; use it as the entity', conflicting.alias), 'alias');
+      perform identity.raise_error('L9VAL',
+        format('alias: has aliases of its own, such as %s; use it as the entity', conflicting.alias), 'alias');
     end if;
   end loop;
 
@@ -18891,7 +19202,8 @@ begin
   select a.* into confirmed from public.entity_aliases a
   where a.alias_id = confirm_alias.alias_id and (a.ttl is null or a.ttl > now()) for update;
   if not found then
-    perform identity.raise_error('L9OWN', format('alias_id: alias %s does not exist, or is not yours', confirm_alias.alias_id), 'alias_id');
+    perform identity.raise_error('L9OWN',
+      format('alias_id: alias %s does not exist, or is not yours', confirm_alias.alias_id), 'alias_id');
   end if;
   perform packets.check_scope(confirmed.scope, confirmed.project_id);
   if not confirmed.is_from_admin then
@@ -19186,7 +19498,8 @@ alter table public.reasoning_traces
   alter column confidence_scores set statistics 0;
 
 -- A search counts the traces that its caller may read with an index-only scan, as it does for memory_contexts.
-create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
+create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id)
+  include (packet_id, ttl);
 create index reasoning_traces_agent_idx on public.reasoning_traces (tenant_id, agent_id, created_at);
 
 comment on table public.reasoning_traces is
@@ -19437,16 +19750,19 @@ begin
         update public.tasks t
         set status = 'failed', error = 'interrupted', completed_at = clock_timestamp(), updated_at = clock_timestamp()
         where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'running';
-        update public.tasks t set status = 'running', job_id = start_task.job_id, started_at = clock_timestamp(), updated_at = clock_timestamp()
+        update public.tasks t set status = 'running', job_id = start_task.job_id, started_at = clock_timestamp(),
+          updated_at = clock_timestamp()
         where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'queued'
         returning t.id into id;
       end if;
     end if;
     if id is null then
-      insert into public.tasks as t (type, status, payload, job_key, job_id, caller, tenant_id, org_id, user_id, project_id, scope, started_at)
+      insert into public.tasks as t (
+        type, status, payload, job_key, job_id, caller, tenant_id, org_id, user_id, project_id, scope, started_at)
       values (
         start_task.type, case when is_queued then 'queued' else 'running' end, start_task.payload, start_task.job_key,
-        start_task.job_id, start_task.caller, tenant, start_task.org_id, start_task.user_id, start_task.project_id, start_task.scope,
+        start_task.job_id, start_task.caller, tenant, start_task.org_id, start_task.user_id, start_task.project_id,
+        start_task.scope,
         case when not is_queued then clock_timestamp() end)
       returning t.id into id;
     end if;
@@ -19683,13 +19999,15 @@ create table public.knowledge_facts (
   audience_id uuid not null,
   unique (fact_id, audience_id),
   -- The key includes the audience, so a link never leads to a fact that other callers see.
-  constraint knowledge_facts_superseded_by_fkey foreign key (superseded_by, audience_id) references public.knowledge_facts (fact_id, audience_id)
+  constraint knowledge_facts_superseded_by_fkey foreign key (superseded_by, audience_id)
+    references public.knowledge_facts (fact_id, audience_id)
     on delete set null (superseded_by),
   constraint fact_names_not_blank check (subject_normalized <> '' and predicate <> '' and object_normalized <> ''),
   constraint fact_predicate_normalised check (predicate = entities.normalise_name(predicate)),
   constraint fact_confidence_between_0_and_099 check (confidence between 0 and 0.99),
   constraint fact_counts_not_negative check (
-    supporting_packet_count > 0 and agent_count between 1 and supporting_packet_count and contradiction_count >= 0 and access_count >= 0),
+    supporting_packet_count > 0 and agent_count between 1 and supporting_packet_count and contradiction_count >= 0
+      and access_count >= 0),
   constraint fact_ends_after_it_begins check (valid_to >= valid_from),
   constraint fact_retraction_has_time check (retraction_reason is null or retracted_at is not null),
   constraint fact_retraction_reason_at_most_1000_bytes check (octet_length(retraction_reason) <= 1000)
@@ -19721,7 +20039,8 @@ alter table public.knowledge_facts
 call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false,
   evidence_table => 'fact_evidence');
 -- Subject and object are those of its evidence, which is guarded itself.
-call secrets.guard_table('public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
+call secrets.guard_table(
+  'public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
 
 comment on table public.knowledge_facts is
   'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from '
@@ -19832,7 +20151,8 @@ create table public.fact_evidence (
 
 -- Deferred, because a fact is inserted before its evidence.
 alter table public.knowledge_facts add constraint knowledge_facts_source_is_evidence
-  foreign key (fact_id, source_packet, creator) references public.fact_evidence (fact_id, packet_id, creator) deferrable initially deferred;
+  foreign key (fact_id, source_packet, creator) references public.fact_evidence (fact_id, packet_id, creator)
+    deferrable initially deferred;
 
 create index fact_evidence_packet_idx on public.fact_evidence (packet_id);
 
@@ -19971,7 +20291,8 @@ begin atomic
     updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
   from computed s
   where f.fact_id = s.fact_id
-    and (f.subject, f.object, f.source_packet, f.creator, f.source, f.is_from_admin, f.confidence, f.supporting_packet_count, f.agent_count,
+    and (f.subject, f.object, f.source_packet, f.creator, f.source, f.is_from_admin, f.confidence, f.supporting_packet_count,
+      f.agent_count,
         f.valid_from, f.recorded_at, f.ttl)
       is distinct from
       (s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin, s.confidence, s.mentions, s.agents,
@@ -19988,7 +20309,8 @@ begin atomic
   with ordered as (
     select f.*,
       f.is_from_admin and lag(f.object_normalized) over (
-        partition by f.is_from_admin order by f.valid_from, f.recorded_at, f.fact_id) is distinct from f.object_normalized as begins_period
+        partition by f.is_from_admin order by f.valid_from, f.recorded_at, f.fact_id)
+          is distinct from f.object_normalized as begins_period
     from facts.facts_with_key(key, is_single) f
     where f.retracted_at is null
   ), placed as (
@@ -20065,12 +20387,14 @@ begin atomic
     window w as (order by f.valid_from, f.is_from_admin desc, f.recorded_at, f.fact_id)
   ), chain as (
     -- Statements by agents after one by an administrator are not part of it.
-    select p.*, lead(p.fact_id) over c as next_id, lead(p.valid_from) over c as next_from, lead(p.recorded_at) over c as next_recorded
+    select p.*, lead(p.fact_id) over c as next_id, lead(p.valid_from) over c as next_from,
+      lead(p.recorded_at) over c as next_recorded
     from placed p
     where p.is_from_admin or p.period = 0
     window c as (order by p.place)
   ), ended as (
-    select c.fact_id, c.next_id, c.next_from, greatest(c.recorded_at, c.next_recorded) as at from chain c where c.next_id is not null
+    select c.fact_id, c.next_id, c.next_from, greatest(c.recorded_at, c.next_recorded) as at from chain c
+    where c.next_id is not null
     union all
     select p.fact_id, a.fact_id, p.valid_from, greatest(p.recorded_at, a.recorded_at)
     from placed p join placed a on a.is_from_admin and a.period = p.period
@@ -20231,7 +20555,8 @@ begin
 
   -- The check avoids an empty statement, which would still run the statement triggers.
   if exists (
-    select from facts.facts_with_key(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id where e.ttl <= now()) then
+    select from facts.facts_with_key(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id
+    where e.ttl <= now()) then
     delete from public.fact_evidence e
     where e.ttl <= now() and e.fact_id in (select f.fact_id from facts.facts_with_key(key, is_single) f);
   end if;
@@ -20464,7 +20789,8 @@ begin
 
   id := facts.fact_at(key, is_single, begins_at, by_admin);
   if id is null then
-    new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
+    new_fact_id := facts.insert_fact(
+      key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
   -- A fact that is stated again from its end on holds again.
@@ -20497,7 +20823,8 @@ begin
   -- The fact may have been merged with an equal one.
   select f.* into fact
   from public.knowledge_facts f join public.fact_evidence e on e.fact_id = f.fact_id
-  where e.packet_id = assert_fact_from.packet_id and f.audience_id = key.audience_id and f.subject_normalized = key.subject_normalized
+  where e.packet_id = assert_fact_from.packet_id and f.audience_id = key.audience_id
+    and f.subject_normalized = key.subject_normalized
     and f.predicate = key.predicate and f.object_normalized = key.object_normalized and f.retracted_at is null
   order by f.fact_id = id desc, f.valid_from desc
   limit 1;
@@ -20579,7 +20906,8 @@ create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default 
 returns setof facts.fact_key
 language sql stable set search_path = ''
 begin atomic
-  select distinct (f.tenant_id, coalesce(keys_of_evidence.audience_id, f.audience_id), f.subject_normalized, f.predicate, f.object_normalized)::facts.fact_key
+  select distinct (f.tenant_id, coalesce(keys_of_evidence.audience_id, f.audience_id), f.subject_normalized, f.predicate,
+    f.object_normalized)::facts.fact_key
   from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
   where e.packet_id = keys_of_evidence.packet_id
   -- All callers take the locks in this order, which rules out deadlocks.
@@ -20900,7 +21228,8 @@ begin
   end if;
   perform audit.add_audit_row(
     read_id, 'READ', 'knowledge_facts', null, left(project_id, 200), left(scope, 63),
-    (details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[]) || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
+    (details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[])
+      || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
   if is_use and cardinality(facts) > 0 then
     perform importance.log_accesses('search', array_agg(f.fact_id), array_agg(f.scope), array_agg(f.project_id),
       audit_id => read_id, target_type => 'fact')
@@ -20925,7 +21254,8 @@ to l9_agent, l9_admin, l9_platform_admin;
 create function facts.names_of_object(object jsonb)
 returns text[]
 language sql stable parallel safe set search_path = ''
-return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}') else array[facts.object_text(object)] end;
+return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}')
+  else array[facts.object_text(object)] end;
 
 comment on function facts.names_of_object is
   'Returns the forms that an object may be stored in: all names of the entity if it is a text, otherwise the value.';
@@ -21031,7 +21361,8 @@ returns table (fact_id uuid, valid_from timestamptz, valid_to timestamptz, repla
 language sql stable set search_path = '' set plan_cache_mode = force_custom_plan
 begin atomic
   with statements as (
-    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin, e.valid_from, e.created_at,
+    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin,
+      e.valid_from, e.created_at,
       e.valid_to, e.end_stated_at,
       bool_or(e.is_from_admin) over (partition by f.fact_id) = e.is_from_admin as is_decisive
     from public.knowledge_facts f
@@ -21040,7 +21371,8 @@ begin atomic
       and (facts_known_at.predicate is null or f.predicate = facts_known_at.predicate)
       and (f.retracted_at is null or f.retracted_at > facts_known_at.known_at)
   ), known_then as (
-    select s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued, bool_or(s.is_from_admin) as is_from_admin,
+    select s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued,
+      bool_or(s.is_from_admin) as is_from_admin,
       min(s.valid_from) filter (where s.is_decisive or not s.is_single_valued) as valid_from,
       min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at,
       (array_agg(s.valid_to order by s.end_stated_at desc)
@@ -21218,7 +21550,8 @@ begin
     perform importance.roll_up_accesses_between(progress.to_xid, progress.to_xid, progress.era_after);
     return 1;
   end if;
-  until_xid := case when until_xid is null then horizon when until_xid > first_xid then until_xid else ((first_xid::text::numeric + 1)::text)::xid8 end;
+  until_xid := case when until_xid is null then horizon when until_xid > first_xid then until_xid
+    else ((first_xid::text::numeric + 1)::text)::xid8 end;
   -- Facts before the statistics of memories, the order in which writers of facts lock them.
   perform facts.roll_up_fact_accesses_between(progress.to_xid, until_xid, progress.era_after);
   perform importance.roll_up_accesses_between(progress.to_xid, until_xid, progress.era_after);

@@ -36,7 +36,8 @@ begin
       select from jsonb_path_query(value, '$.** ? (@.type() == "number")') as numbers (number)
       where not identity.is_exact_number(numbers.number)) then
     perform identity.raise_error('L9VAL',
-      format('%s: holds a number that has more digits than a number keeps (about 15 digits, up to 2^53): send it as a text', field), field);
+      format('%s: holds a number that has more digits than a number keeps (about 15 digits, up to 2^53): send it as a text',
+        field), field);
   end if;
 end
 $$;

@@ -39,7 +39,8 @@ create function identity.is_branch(value text)
 returns boolean
 language sql immutable parallel safe
 -- As `git check-ref-format --branch` has it.
-return pg_catalog.char_length(value) between 1 and 255 and value !~ '[[:cntrl:] ~^:?*\[\\]' and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
+return pg_catalog.char_length(value) between 1 and 255 and value !~ '[[:cntrl:] ~^:?*\[\\]'
+  and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
 
 comment on function identity.is_branch is
   'True if the value can name a branch: 1 to 255 characters that Git allows as the name of one. Null for null.';

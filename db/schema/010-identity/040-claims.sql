@@ -37,7 +37,8 @@ create function identity.intersect_scopes(list text[], claimed text[])
 returns text[]
 language sql immutable parallel safe set search_path = ''
 return case when '*' = any (claimed) then list
-  else array(select l.entry from unnest(list) with ordinality as l (entry, position) where l.entry = any (claimed) order by l.position) end;
+  else array(select l.entry from unnest(list) with ordinality as l (entry, position)
+    where l.entry = any (claimed) order by l.position) end;
 
 comment on function identity.intersect_scopes is 'Intersection of a list with the claimed values; {*} means all.';
 

@@ -8,7 +8,8 @@ as $$
 begin
   return '*' = any (identity.list_claim('scopes')) and exists (
     select from public.actors a, identity.current_identity() as me
-    where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes) and '*' = any (a.writable_scopes));
+    where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes)
+      and '*' = any (a.writable_scopes));
 end
 $$;
 

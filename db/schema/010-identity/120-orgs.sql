@@ -1,7 +1,8 @@
 -- The orgs of each tenant. create_org(), deactivate_org() and reactivate_org() write them; current_identity() refuses
 -- a caller that acts for an inactive one.
 
--- Ids are unique within a tenant only. If they were unique across tenants, one tenant could block another's org by registering its id.
+-- Ids are unique within a tenant only. If they were unique across tenants, one tenant could block another's org by
+-- registering its id.
 create table public.orgs (
   tenant_id uuid not null references public.tenants,
   org_id uuid not null default uuidv7(),

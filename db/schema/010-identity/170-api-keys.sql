@@ -26,7 +26,8 @@ create table public.api_keys (
   foreign key (tenant_id, caller) references public.actors (tenant_id, caller),
   constraint api_key_name_plain check (identity.is_display_name(name, 100)),
   constraint api_key_default_project_is_its_own check (
-    identity.is_project_id(default_project) and (default_project is null or projects is null or default_project = any (projects))),
+    identity.is_project_id(default_project)
+      and (default_project is null or projects is null or default_project = any (projects))),
   constraint api_key_tool_sets_known check (tool_sets <@ identity.tool_sets()),
   constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}' and tool_sets <> '{}')
 );

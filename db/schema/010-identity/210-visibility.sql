@@ -45,7 +45,8 @@ returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format($sql$tenant_id = (select identity.current_tenant_id())
       and %s
-      and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, identity.reader_condition(), identity.owner_condition());
+      and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, identity.reader_condition(),
+      identity.owner_condition());
 
 comment on function identity.definer_condition is
   'The text of a policy condition for functions of the owner: the agent or admin that called the function may read '
@@ -83,7 +84,8 @@ begin
   for named_column in
     select a.attname from pg_attribute a
     where a.attrelid = target and a.attname in (
-      'project_id', 'branch', 'thread_id', 'session_id', 'correlation_id', 'trace_id', 'speaker', 'packet_type', 'reflection_type')
+      'project_id', 'branch', 'thread_id', 'session_id', 'correlation_id', 'trace_id', 'speaker', 'packet_type',
+      'reflection_type')
   loop
     execute format('alter table %s alter column %I set statistics 0', target, named_column);
   end loop;
@@ -94,9 +96,11 @@ begin
       ('org_isolation', 'as restrictive to l9_agent', 'org_id is null or org_id = (select identity.current_org_id())', '',
         format('A %s of an org is visible to callers of that org; one without an org is visible to the whole tenant.', noun)),
       ('user_visibility', 'as restrictive to l9_agent', 'user_id is null or user_id = (select identity.current_user_id())', '',
-        format('A %s of a user is visible to callers that act for that user; one without a user is visible to the whole org.', noun)),
+        format('A %s of a user is visible to callers that act for that user; one without a user is visible to the whole org.',
+          noun)),
       ('scope_access', command || 'to l9_agent', identity.reader_condition() || unexpired, check_of_writes,
-        format('Agents %s in the scopes and projects of their claims.', verb) || case when expires then ' Expired rows are invisible.' else '' end),
+        format('Agents %s in the scopes and projects of their claims.', verb)
+          || case when expires then ' Expired rows are invisible.' else '' end),
       ('admin_override', command || 'to l9_admin', identity.reader_condition() || unexpired, check_of_writes,
         format('Admins %s in their whole tenant, across orgs, users and authors, within their claims.', verb)),
       ('platform_override', 'for select to l9_platform_admin',
@@ -104,7 +108,8 @@ begin
         'Operators read across tenants, and each read is audited. They write nothing.')
     ) as p (name, addressed, condition, check_of_writes, description)
   loop
-    execute format('create policy %I on %s %s using (%s)%s', policy.name, target, policy.addressed, policy.condition, policy.check_of_writes);
+    execute format(
+      'create policy %I on %s %s using (%s)%s', policy.name, target, policy.addressed, policy.condition, policy.check_of_writes);
     execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
   end loop;
 end

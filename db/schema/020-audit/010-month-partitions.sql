@@ -10,7 +10,8 @@ declare
   unsampled name;
 begin
   execute format(
-    'create table partitions.%I (like %s including defaults including constraints including generated including storage including comments)',
+    'create table partitions.%I (like %s including defaults including constraints including generated including storage '
+    'including comments)',
     partition, parent);
   execute format('alter table partitions.%I enable row level security', partition);
   execute format('alter table partitions.%I force row level security', partition);
@@ -69,7 +70,8 @@ begin
   join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.atttypid = 'timestamptz'::regtype
   where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
   if not found then
-    perform identity.raise_error('L9VAL', 'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
+    perform identity.raise_error('L9VAL',
+      'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
   elsif from_month is null or months is null or months not between 1 and 120 then
     perform identity.raise_error('L9VAL', 'months: from 1 to 120, and from_month: a date', 'months');
   end if;
@@ -114,7 +116,8 @@ begin
   if month is null or not exists (
     select from pg_inherits i
     where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
+    perform identity.raise_error('L9VAL',
+      format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
     perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
   end if;

@@ -39,7 +39,8 @@ begin
     perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, ids: at most 4194304, query: at most 32768', 'details');
   end if;
   perform audit.add_audit_row(
-    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], null);
+    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63),
+    details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], null);
   if query is not null then
     perform audit.keep_query_text(audit_id, left(scope, 63), query);
   end if;

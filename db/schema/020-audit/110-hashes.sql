@@ -20,7 +20,8 @@ create function audit.audit_rows_hash(audit_ids uuid[], row_hashes bytea[])
 returns bytea
 language sql immutable parallel safe set search_path = ''
 return (
-  select pg_catalog.sha256(coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.position), ''))
+  select pg_catalog.sha256(
+    coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.position), ''))
   from rows from (pg_catalog.unnest(audit_ids), pg_catalog.unnest(row_hashes)) with ordinality as r (audit_id, hash, position));
 
 comment on function audit.audit_rows_hash is 'SHA-256 over the ids and hashes of rows, in order.';

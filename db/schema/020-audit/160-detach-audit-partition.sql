@@ -33,8 +33,10 @@ begin
   from (
     select s.seal_id, count(*) as n
     from public.audit_seals s
-    cross join lateral (select coalesce(min(later.era_after), 'infinity') as until from public.audit_seals later where later.era > s.era) as era
-    join public.audit_log a on a.xid >= s.from_xid and a.xid < s.to_xid and a.occurred_at > s.era_after and a.occurred_at <= era.until
+    cross join lateral (
+      select coalesce(min(later.era_after), 'infinity') as until from public.audit_seals later where later.era > s.era) as era
+    join public.audit_log a on a.xid >= s.from_xid and a.xid < s.to_xid and a.occurred_at > s.era_after
+      and a.occurred_at <= era.until
     where s.last_occurred_at >= detached.month::timestamptz
       and s.first_occurred_at < detached.month::timestamptz + interval '1 month'
       and a.occurred_at >= detached.month::timestamptz and a.occurred_at < detached.month::timestamptz + interval '1 month'

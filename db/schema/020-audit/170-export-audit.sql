@@ -78,7 +78,8 @@ begin
   )
   select coalesce(jsonb_agg(k.line order by k.occurred_at, k.audit_id), '[]'),
     case when count(*) = page_size or bool_or(k.is_cut) then
-      (array_agg(to_char(k.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || k.audit_id order by k.occurred_at desc, k.audit_id desc))[1] end
+      (array_agg(to_char(k.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || k.audit_id
+        order by k.occurred_at desc, k.audit_id desc))[1] end
   into page.rows, page.cursor
   from page_rows k;
   perform audit.audit_export(jsonb_strip_nulls(jsonb_build_object(

@@ -100,7 +100,8 @@ language plpgsql stable set search_path = ''
 as $$
 begin
   if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
-    perform identity.raise_error('L9SCP', 'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
+    perform identity.raise_error('L9SCP',
+      'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
   end if;
 end
 $$;

@@ -2,7 +2,8 @@
 -- create_api_key() and the functions that deactivate something call them.
 
 create function administration.check_grantable(
-  admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
+  admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[],
+  can_clean_up boolean)
 returns void
 language plpgsql stable set search_path = ''
 as $$
@@ -19,7 +20,8 @@ begin
     perform identity.raise_error('L9SCP',
       format('writable_scopes: you can grant only %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
   elsif not ('*' = any (admin.projects) or projects <@ admin.projects) then
-    perform identity.raise_error('L9SCP', format('projects: you can grant only %s', array_to_string(admin.projects, ', ')), 'projects');
+    perform identity.raise_error('L9SCP',
+      format('projects: you can grant only %s', array_to_string(admin.projects, ', ')), 'projects');
   elsif can_clean_up and not admin.can_clean_up then
     perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it', 'can_clean_up');
   end if;
@@ -45,7 +47,8 @@ begin
   where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
   limit 1;
   if found then
-    perform identity.raise_error('L9VAL', format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
+    perform identity.raise_error('L9VAL',
+      format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
   end if;
   return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
 end

@@ -23,7 +23,8 @@ begin
     details => jsonb_build_object('row', (
       select jsonb_object_agg(t.name, t.value)
       from jsonb_each(new_row) as t (name, value)
-      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
+      where t.name in ('tenant_id', 'caller', 'scope')
+        or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
   return null;
 end
 $$;
@@ -32,7 +33,8 @@ comment on function administration.tg__audit_identity is
   'Audits a row that was inserted or updated: its key columns, and those of the named columns that changed.';
 
 create trigger _500_audit after insert or update on public.tenants
-  for each row execute function administration.tg__audit_identity('tenant_id', 'name', 'is_active', 'audits_query_text', 'reads_per_minute', 'writes_per_minute');
+  for each row execute function administration.tg__audit_identity(
+    'tenant_id', 'name', 'is_active', 'audits_query_text', 'reads_per_minute', 'writes_per_minute');
 create trigger _500_audit after insert or update on public.orgs
   for each row execute function administration.tg__audit_identity('org_id', 'is_active');
 create trigger _500_audit after insert or update on public.users
@@ -41,7 +43,8 @@ create trigger _500_audit after insert or update on public.scopes
   for each row execute function administration.tg__audit_identity('', 'is_project_scoped', 'is_active');
 create trigger _500_audit after insert or update on public.actors
   for each row execute function administration.tg__audit_identity(
-    '', 'creator', 'source', 'role', 'readable_scopes', 'writable_scopes', 'can_clean_up', 'reads_per_minute', 'writes_per_minute',
+    '', 'creator', 'source', 'role', 'readable_scopes', 'writable_scopes', 'can_clean_up', 'reads_per_minute',
+    'writes_per_minute',
     'login', 'default_project', 'is_active');
 create trigger _500_audit after insert or update on public.api_keys
   for each row execute function administration.tg__audit_identity(

@@ -18,7 +18,8 @@ begin
     perform identity.raise_error('L9LIM', 'description: at most 1000 bytes', 'description');
   end if;
   insert into public.scopes as s (tenant_id, scope, is_project_scoped, description)
-  values (admin.target_tenant_id, register_scope.scope, register_scope.is_project_scoped, coalesce(register_scope.description, ''))
+  values (admin.target_tenant_id, register_scope.scope, register_scope.is_project_scoped,
+    coalesce(register_scope.description, ''))
   on conflict on constraint scopes_pkey do update set description = coalesce(register_scope.description, s.description)
   returning s.* into registered;
   if registered.is_project_scoped <> register_scope.is_project_scoped then

@@ -16,7 +16,8 @@ begin
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
     perform identity.raise_error('L9SCP', 'caller: this is your own actor; you would lock yourself out', 'caller');
   end if;
-  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  perform administration.check_grantable(
+    admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   update public.actors a set is_active = set_actor_active.is_active
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller
   returning a.* into actor;

@@ -20,7 +20,8 @@ begin
     if not exists (select from pg_roles r where r.rolname = bind_login.login and r.rolcanlogin) then
       perform identity.raise_error('L9VAL', 'login: no such login', 'login');
     elsif pg_has_role(bind_login.login, 'l9_gateway', 'member') then
-      perform identity.raise_error('L9VAL', 'login: l9_gateway and its members cannot be bound, because their claims are trusted', 'login');
+      perform identity.raise_error('L9VAL',
+        'login: l9_gateway and its members cannot be bound, because their claims are trusted', 'login');
     elsif not pg_has_role(bind_login.login, actor.role, 'member') then
       perform identity.raise_error('L9VAL', format('login: must be a member of %s, the role of this actor', actor.role), 'login');
     elsif exists (

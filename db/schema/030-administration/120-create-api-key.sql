@@ -16,7 +16,8 @@ comment on column public.new_api_key.name is 'Purpose of the key, for people.';
 comment on column public.new_api_key.caller is 'Actor that the key stands for.';
 comment on column public.new_api_key.expires_at is 'The key is refused from this time on. Null: it does not expire.';
 
-create function administration.check_key_grantable(admin administration.administrator, actor public.actors, scopes text[], projects text[])
+create function administration.check_key_grantable(
+  admin administration.administrator, actor public.actors, scopes text[], projects text[])
 returns void
 language sql stable set search_path = ''
 return administration.check_grantable(
@@ -83,17 +84,21 @@ begin
   elsif cardinality(create_api_key.tool_sets) = 0 then
     perform identity.raise_error('L9VAL', 'tool_sets: must name at least one, or be omitted', 'tool_sets');
   elsif not create_api_key.tool_sets <@ identity.tool_sets() then
-    perform identity.raise_error('L9VAL', 'tool_sets: each must be one of ' || array_to_string(identity.tool_sets(), ', '), 'tool_sets');
+    perform identity.raise_error('L9VAL',
+      'tool_sets: each must be one of ' || array_to_string(identity.tool_sets(), ', '), 'tool_sets');
   elsif create_api_key.expires_at <= clock_timestamp() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
-  elsif not identity.are_claims_valid(admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
+  elsif not identity.are_claims_valid(
+      admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
     perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or the user belongs to another org', 'user_id');
   end if;
 
   created.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
-  insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, tool_sets, created_by, expires_at)
+  insert into public.api_keys (
+    tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, tool_sets, created_by, expires_at)
   values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, key_scopes,
-    key_projects, create_api_key.default_project, create_api_key.tool_sets, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
+    key_projects, create_api_key.default_project, create_api_key.tool_sets,
+    coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
   returning api_keys.key_id, api_keys.name, api_keys.caller, api_keys.expires_at
   into created.key_id, created.name, created.caller, created.expires_at;
   insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));

@@ -5,8 +5,10 @@ create function words.languages()
 returns text[]
 language sql immutable parallel safe
 return array[
-  'none', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish', 'french', 'german', 'greek',
-  'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese', 'romanian', 'russian',
+  'none', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish', 'french',
+  'german', 'greek',
+  'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese',
+  'romanian', 'russian',
   'serbian', 'spanish', 'swedish', 'tamil', 'turkish', 'yiddish'];
 
 comment on function words.languages is
@@ -17,7 +19,8 @@ create function words.text_config(language text)
 returns regconfig
 language sql immutable parallel safe strict set search_path = ''
 -- The configurations of pg_catalog are part of PostgreSQL, with fixed ids.
-return ('pg_catalog.' || case when language <> 'none' and language = any (words.languages()) then language else 'simple' end)::pg_catalog.regconfig;
+return ('pg_catalog.' || case when language <> 'none' and language = any (words.languages()) then language
+  else 'simple' end)::pg_catalog.regconfig;
 
 comment on function words.text_config is
   'The text search configuration of a language. none and unknown languages have the configuration simple.';

@@ -25,7 +25,8 @@ returns text
 language sql immutable parallel safe
 -- Signs of money, copyright and degrees; arrows, mathematics and technical signs; geometric shapes, dingbats and emoji.
 return '\u00a2-\u00a5\u00a7\u00a9\u00ae\u00b0\u00b1\u00b6\u00d7\u00f7\u20a0-\u20cf\u2117\u2120-\u2122'
-  '\u2190-\u23ff\u25a0-\u27bf\u27f0-\u27ff\u2900-\u2bff\u303d\U0001f000-\U0001f0ff\U0001f18e\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff';
+  '\u2190-\u23ff\u25a0-\u27bf\u27f0-\u27ff\u2900-\u2bff\u303d'
+  '\U0001f000-\U0001f0ff\U0001f18e\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff';
 
 comment on function words.symbol_characters is
   'Characters that are words of their own, such as emoji, for use within the brackets of a regular expression.';

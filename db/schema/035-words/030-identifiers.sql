@@ -5,7 +5,8 @@
 create function words.has_identifiers(content text)
 returns boolean
 language sql immutable parallel safe strict
-return content ~ '[A-Za-z0-9][-_/.:@#\\]*[_/.:@#\\][A-Za-z0-9]|[A-Za-z0-9]-[0-9]|[0-9]-[A-Za-z]|[a-z][A-Z]|[A-Z][A-Z][a-z][a-z]|<[A-Za-z/]|[A-Za-z](\+\+|#)';
+return content ~ '[A-Za-z0-9][-_/.:@#\\]*[_/.:@#\\][A-Za-z0-9]|[A-Za-z0-9]-[0-9]|[0-9]-[A-Za-z]|[a-z][A-Z]|[A-Z][A-Z][a-z][a-z]'
+  '|<[A-Za-z/]|[A-Za-z](\+\+|#)';
 
 comment on function words.has_identifiers is
   'True if a text contains anything that separate_identifiers(), split_camel_case() or whole_identifiers() works '

@@ -7,7 +7,8 @@ language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   -- Most memories are English, and a constant needs no call.
-  config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig else words.text_config(language) end;
+  config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig
+    else words.text_config(language) end;
   -- Only of ASCII characters there are as many as bytes. A regular expression takes several times as long.
   is_ascii constant boolean := octet_length(content) = length(content);
   separated text;

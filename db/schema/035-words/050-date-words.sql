@@ -12,11 +12,14 @@ return case when pg_catalog.isfinite(event_time) then (
   from (
     -- to_char() depends on settings, so it may not be used in an immutable function.
     select
-      extract(year from event_time at time zone 'UTC')::integer as year, extract(month from event_time at time zone 'UTC')::integer as month,
-      extract(day from event_time at time zone 'UTC')::integer as day, extract(isodow from event_time at time zone 'UTC')::integer as weekday
+      extract(year from event_time at time zone 'UTC')::integer as year,
+      extract(month from event_time at time zone 'UTC')::integer as month,
+      extract(day from event_time at time zone 'UTC')::integer as day,
+      extract(isodow from event_time at time zone 'UTC')::integer as weekday
   ) date
   cross join lateral (
-    select (array['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september', 'october', 'november', 'december'])
+    select (array[
+      'january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september', 'october', 'november', 'december'])
       [date.month] as name
   ) month)
 end;

@@ -18,7 +18,8 @@ language sql immutable parallel safe set search_path = ''
 return (
   select coalesce(pg_catalog.string_agg(
     -- Most words occur once, or have no position.
-    case when pg_catalog.cardinality(w.positions) > 1 then pg_catalog.repeat(words.index_token(w.lexeme) || ' ', pg_catalog.cardinality(w.positions))
+    case when pg_catalog.cardinality(w.positions) > 1 then pg_catalog.repeat(
+      words.index_token(w.lexeme) || ' ', pg_catalog.cardinality(w.positions))
     else words.index_token(w.lexeme) || ' ' end, ''), '')
   from pg_catalog.unnest(index_text.words) as w);
 
@@ -29,7 +30,8 @@ comment on function words.index_text is
 create function words.length(words tsvector)
 returns integer
 language sql immutable parallel safe set search_path = ''
-return (select coalesce(sum(coalesce(pg_catalog.cardinality(w.positions), 1)), 0)::integer from pg_catalog.unnest(length.words) as w);
+return (select coalesce(sum(coalesce(pg_catalog.cardinality(w.positions), 1)), 0)::integer
+  from pg_catalog.unnest(length.words) as w);
 
 comment on function words.length is
   'How many words a text has, stop words excepted. Words without positions, such as those of the date, count once, '

@@ -26,7 +26,8 @@ return case when pg_catalog.cardinality(languages) <= 1 then languages[1] else (
   from pg_catalog.left(content, 2000) as beginning (text),
     pg_catalog.unnest(languages) with ordinality as l (language, place)
   order by
-    coalesce(pg_catalog.regexp_count(beginning.text, words.script_of(l.language)) * 3 > pg_catalog.length(beginning.text), false) desc,
+    coalesce(
+      pg_catalog.regexp_count(beginning.text, words.script_of(l.language)) * 3 > pg_catalog.length(beginning.text), false) desc,
     -- Stop words are up to half of a text, and only the configuration of their language drops them.
     words.length(pg_catalog.to_tsvector(words.text_config(l.language), beginning.text)),
     l.place

@@ -29,10 +29,12 @@ create table public.secret_patterns (
   created_at timestamptz not null default now(),
   constraint secret_pattern_name_unique unique nulls not distinct (tenant_id, name),
   constraint secret_pattern_name_plain check (secrets.is_pattern_name(name)),
-  constraint secret_pattern_expression_short check (tenant_id is null or octet_length(expression) <= secrets.max_expression_bytes()),
+  constraint secret_pattern_expression_short check (
+    tenant_id is null or octet_length(expression) <= secrets.max_expression_bytes()),
   constraint secret_pattern_keywords_long check (array_position(keywords, null) is null and not ('' = any (keywords))),
   constraint secret_pattern_verification_known check (verification in (
-    'placeholder', 'crc32', 'random token', 'value', 'quoted value', 'command value', 'labelled value', 'labelled token', 'random', 'base64', 'long token',
+    'placeholder', 'crc32', 'random token', 'value', 'quoted value', 'command value', 'labelled value', 'labelled token',
+    'random', 'base64', 'long token',
     'encoded key', 'basic', 'luhn', 'iban', 'any', 'any value')),
   constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict', 'session'))
 );

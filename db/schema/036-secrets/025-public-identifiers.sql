@@ -1,6 +1,7 @@
 -- Public identifiers that look as random as a secret: addresses and transactions of chains, decentralised
 -- identifiers, and identifiers of contents and peers. The verification of matches asks is_public_identifier().
-create function secrets.decode_base58(encoded text, alphabet text default '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz')
+create function secrets.decode_base58(
+  encoded text, alphabet text default '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz')
 returns bytea
 language plpgsql immutable parallel safe set search_path = ''
 as $$
@@ -71,12 +72,14 @@ begin
   foreach part in array
     array(select ascii(c) >> 5 from string_to_table(prefix, null) as c) || 0
     || array(select ascii(c) & 31 from string_to_table(prefix, null) as c)
-    || array(select strpos('qpzry9x8gf2tvdw0s3jn54khce6mua7l', c) - 1 from string_to_table(substr(value, length(prefix) + 2), null) as c)
+    || array(
+      select strpos('qpzry9x8gf2tvdw0s3jn54khce6mua7l', c) - 1 from string_to_table(substr(value, length(prefix) + 2), null) as c)
   loop
     top := (sum >> 25)::integer;
     sum := ((sum & 33554431) << 5) # part;
     sum := sum # case when top & 1 > 0 then 996825010 else 0 end # case when top & 2 > 0 then 642813549 else 0 end
-      # case when top & 4 > 0 then 513874426 else 0 end # case when top & 8 > 0 then 1027748829 else 0 end # case when top & 16 > 0 then 705979059 else 0 end;
+      # case when top & 4 > 0 then 513874426 else 0 end # case when top & 8 > 0 then 1027748829 else 0 end
+      # case when top & 16 > 0 then 705979059 else 0 end;
   end loop;
   return sum in (1, 734539939);
 end
@@ -93,7 +96,8 @@ return case
   when value ~ '^(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|12D3KooW[1-9A-HJ-NP-Za-km-z]{44})$' then
     pg_catalog.substr(secrets.decode_base58(value), 1, 2) in ('\x1220', '\x0024')
   -- Version 1, a codec, SHA-256 or BLAKE2b, and 32 bytes; as base32, base36 or base58.
-  else value ~ '^(?:baf[ky][a-z2-7]{55}|baguqe[a-z2-7]{55}|bafz[a-z2-7]{55,61}|k[25][a-z0-9]{59,61}|zdj7[1-9A-HJ-NP-Za-km-z]{45}|zb2rh[1-9A-HJ-NP-Za-km-z]{44})$'
+  else value ~ '^(?:baf[ky][a-z2-7]{55}|baguqe[a-z2-7]{55}|bafz[a-z2-7]{55,61}|k[25][a-z0-9]{59,61}|zdj7[1-9A-HJ-NP-Za-km-z]{45}'
+    '|zb2rh[1-9A-HJ-NP-Za-km-z]{44})$'
 end;
 
 comment on function secrets.is_content_identifier is

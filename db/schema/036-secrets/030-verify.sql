@@ -5,7 +5,10 @@ create function secrets.is_placeholder(value text)
 returns boolean
 language sql immutable parallel safe
 -- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.
-return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake|x{4}|\*{3}|\.{3}|…|•|^[<${@(]|^[#%][\w/.:-]*$|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
+return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake'
+  '|x{4}|\*{3}|\.{3}|…|•|^[<${@(]|^[#%][\w/.:-]*$|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password'
+  '|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$'
+  '|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
   or value ~ '^(.)\1+$';
 
 comment on function secrets.is_placeholder is 'True if a value is what documents write in place of a secret.';
@@ -36,7 +39,8 @@ language sql immutable parallel safe set search_path = ''
 return (
   select pg_catalog.right(b.body, 6) = (
     select pg_catalog.string_agg(pg_catalog.substr(
-      '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (c.sum / (62 ^ n)::bigint % 62)::integer + 1, 1), '' order by n desc)
+      '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (c.sum / (62 ^ n)::bigint % 62)::integer + 1, 1), ''
+        order by n desc)
     from pg_catalog.generate_series(0, 5) as n)
   from (select pg_catalog.regexp_replace(token, '^[a-z]{2,4}_', '')) as b (body),
     lateral (select pg_catalog.crc32(pg_catalog.convert_to(pg_catalog.left(b.body, -6), 'UTF8'))) as c (sum));
@@ -103,11 +107,13 @@ begin
   elsif value ~ '^[0-9_.,:/-]+$' then
     return is_quoted and characters >= 8 and digits = characters;
   elsif characters >= 16 and (value ~ '^[0-9a-f]+$|^[0-9a-f]{8}-[0-9a-f]{4}-' or secrets.is_random(value)) then
-    return value !~ '^(?:0x|[a-z]+1|did:|[1-9A-HJ-NP-Za-km-z]{25,})' or not secrets.is_public_identifier(value) or value ~ '^0x.{64}$';
+    return value !~ '^(?:0x|[a-z]+1|did:|[1-9A-HJ-NP-Za-km-z]{25,})' or not secrets.is_public_identifier(value)
+      or value ~ '^0x.{64}$';
   elsif value ~ '^0x[0-9a-fA-F]{40}$' then
     return false;
   -- Algorithms, and words with a number: sha256, token2, user-1.
-  elsif value ~* '^(?:[a-z]+[-_])?(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v|ascii|iso)[-_]?\d+\w*[-_.]?)+$|^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then
+  elsif value ~* '^(?:[a-z]+[-_])?(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v'
+      '|ascii|iso)[-_]?\d+\w*[-_.]?)+$|^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then
     return false;
   elsif has_signs or digits >= 3 then
     return true;
@@ -126,9 +132,11 @@ returns boolean
 language sql immutable parallel safe set search_path = ''
 return (
   select case
-    when b.before !~* '(?:file|path|dir|folder|name|ref|arn|type|class|length|size|count|ttl)["''\]\\]{0,4}\s{0,3}(?:=>|:=|[=:>,])?\s{0,3}[bfru]{0,2}["''`\\]{0,3}$' then false
+    when b.before !~* '(?:file|path|dir|folder|name|ref|arn|type|class|length|size|count|ttl)["''\]\\]{0,4}\s{0,3}'
+      '(?:=>|:=|[=:>,])?\s{0,3}[bfru]{0,2}["''`\\]{0,3}$' then false
     else b.before ~* '(?:name|ref|arn|type|class|length|size|count|ttl)[^A-Za-z]*[bfru]{0,2}[^A-Za-z]*$' or part ~ '[/\\.]' end
-  from (select pg_catalog.left(whole, pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1)) as b (before));
+  from (select pg_catalog.left(whole, pg_catalog.length(whole) - pg_catalog.length(part) + 1
+    - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)))) as b (before));
 
 comment on function secrets.names_a_place is
   'True if the name before a value says that the value is not the secret but where it is, or how it is called, as '
@@ -139,7 +147,8 @@ returns boolean
 language sql immutable parallel safe set search_path = ''
 -- In a sentence, words that are joined by signs are words, and times and versions are no passwords.
 return secrets.is_likely_value(value, is_quoted => false)
-  and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3 or secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
+  and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3
+    or secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
   and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$'
   -- A number and what it counts, as languages without spaces write it.
   and value !~ '^[0-9]*[\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]';
@@ -151,7 +160,8 @@ comment on function secrets.is_labelled_value is
 create function secrets.is_any_value(value text)
 returns boolean
 language sql immutable parallel safe set search_path = ''
-return pg_catalog.length(pg_catalog.btrim(value, '"'' ')) >= 6 and value !~ '^["'']?\[redacted: ' and not secrets.is_placeholder(pg_catalog.btrim(value, '"'' '))
+return pg_catalog.length(pg_catalog.btrim(value, '"'' ')) >= 6 and value !~ '^["'']?\[redacted: '
+  and not secrets.is_placeholder(pg_catalog.btrim(value, '"'' '))
   -- A call, a path of names, and what a redaction has left.
   and value !~ '^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)*[?!]?\(|^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+$';
 
@@ -190,7 +200,8 @@ create function secrets.passes_iban(iban text)
 returns boolean
 language sql immutable parallel safe set search_path = ''
 return (
-  select pg_catalog.string_agg(case when c ~ '[0-9]' then c else (pg_catalog.ascii(c) - 55)::text end, '' order by n)::numeric % 97 = 1
+  select pg_catalog.string_agg(
+    case when c ~ '[0-9]' then c else (pg_catalog.ascii(c) - 55)::text end, '' order by n)::numeric % 97 = 1
   from pg_catalog.string_to_table(pg_catalog.substr(iban, 5) || pg_catalog.left(iban, 4), null) with ordinality as t (c, n));
 
 comment on function secrets.passes_iban is 'True if the two check digits of an account number are right.';
@@ -217,14 +228,17 @@ begin
     when 'command value' then
       -- Such an option is followed by a password, even if that is a word with a number.
       return not secrets.names_a_place(whole, part) and (secrets.is_likely_value(part, is_quoted => true)
-        or length(part) >= 8 and part ~ '[A-Za-z]' and part ~ '[0-9]' and part !~ '^(?:-|[.~]{0,2}/|[\w.-]*:/)' and not secrets.is_placeholder(part));
+        or length(part) >= 8 and part ~ '[A-Za-z]' and part ~ '[0-9]' and part !~ '^(?:-|[.~]{0,2}/|[\w.-]*:/)'
+        and not secrets.is_placeholder(part));
     when 'labelled value' then
       -- In quotation marks, words of random letters are a password, too.
       return secrets.is_labelled_value(rtrim(part, '.,:;)?]'))
         or length(part) >= 8 and part ~ '[0-9]' and secrets.changes_of_class(part) >= 0.4 * length(part)
-          and left(right(whole, length(part) + 1), 1) in ('"', '''', '`', '«', '„', '“', '‘') and part !~ '^[.~]{0,2}/' and not secrets.is_placeholder(part);
+          and left(right(whole, length(part) + 1), 1) in ('"', '''', '`', '«', '„', '“', '‘') and part !~ '^[.~]{0,2}/'
+          and not secrets.is_placeholder(part);
     when 'labelled token' then
-      return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
+      return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]'))
+        and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
     when 'any' then
       -- A redaction leaves no secret.
       return part !~ '^\[redacted: ';
@@ -249,7 +263,8 @@ begin
     when 'encoded key' then
       return secrets.decode_beginning(part) ~ 'PRIVATE KEY';
     when 'basic' then
-      return secrets.decode_beginning(part) ~ '^[^\s:\\]+:[^\s\\]{3,}$' and not secrets.is_placeholder(split_part(secrets.decode_beginning(part), ':', 2));
+      return secrets.decode_beginning(part) ~ '^[^\s:\\]+:[^\s\\]{3,}$'
+        and not secrets.is_placeholder(split_part(secrets.decode_beginning(part), ':', 2));
     when 'luhn' then
       return length(translate(part, ' -', '')) between 13 and 19 and secrets.passes_luhn(translate(part, ' -', ''));
     when 'iban' then

@@ -10,7 +10,8 @@ begin
     return '';
   end if;
   return (
-    select case when count(*) = 1 then min(branch.expression) else '(?:' || string_agg(branch.expression, '|' order by branch.first) || ')' end
+    select case when count(*) = 1 then min(branch.expression)
+      else '(?:' || string_agg(branch.expression, '|' order by branch.first) || ')' end
     from (
       select left(k, 1) as first, secrets.literal(left(k, 1)) || secrets.any_of(array_agg(distinct substr(k, 2))) as expression
       from unnest(keywords) as k
@@ -26,7 +27,8 @@ comment on function secrets.any_of is
 create function secrets.has_word(variadic words text[])
 returns text
 language sql immutable parallel safe set search_path = ''
-return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %L) > 0', w), ' or ') from pg_catalog.unnest(words) as w) || ')';
+return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %L) > 0', w), ' or ')
+  from pg_catalog.unnest(words) as w) || ')';
 
 comment on function secrets.has_word is
   'An expression of SQL: whether one of these texts, in lower case, stands in lowered. Looking for a word is '
@@ -81,7 +83,8 @@ begin
   -- line break.
   if content ~ %7$L then
     -- The words around them are few, and compared with the keywords ten times as fast as the whole text.
-    long_words := (select string_agg(m.groups[1], ' ') from regexp_matches(content, '([^\s"''<>]*[A-Za-z0-9_-]{20}[^\s"''<>]*)', 'g') as m (groups));
+    long_words := (select string_agg(m.groups[1], ' ')
+      from regexp_matches(content, '([^\s"''<>]*[A-Za-z0-9_-]{20}[^\s"''<>]*)', 'g') as m (groups));
     if content ~ '(?:[A-Za-z0-9_-] ){15}' or content ~ %3$L and content ~ secrets.any_keyword() or %2$s then
       return true;
     elsif long_words is not null then
@@ -106,9 +109,11 @@ $body$ $sql$,
     secrets.cut_token(),
     concat_ws(E'\n    or ',
       secrets.has_word('pass', 'pw') || format(' and (%s or %s or %s)', named, password, columns),
-      secrets.has_word('secret', 'token', 'credential', 'key') || format(' and (%s or long_words is not null and %s)', named, token),
+      secrets.has_word('secret', 'token', 'credential', 'key')
+        || format(' and (%s or long_words is not null and %s)', named, token),
       secrets.has_word(
-        'wort', 'woord', 'senha', 'senord', 'contrase', 'parol', 'paroo', 'hesl', 'hasl', 'jelsz', 'sifre', 'kata sandi', 'adgangskode', 'salasana', 'lozink', 'geslo', 'slapta') || format(' and (%s or %s)', password, columns),
+        'wort', 'woord', 'senha', 'senord', 'contrase', 'parol', 'paroo', 'hesl', 'hasl', 'jelsz', 'sifre', 'kata sandi',
+        'adgangskode', 'salasana', 'lozink', 'geslo', 'slapta') || format(' and (%s or %s)', password, columns),
       secrets.has_word('://') || ' and ' || secrets.test_of_hint(secrets.credentials_in_urls()),
       secrets.has_word('bearer', 'basic') || ' and ' || secrets.test_of_hint(secrets.authorization_headers()),
       secrets.has_word('private', 'sig=', '"auth', '%', '&#') || ' and ' || secrets.test_of_hint(secrets.rare_words()),
@@ -170,7 +175,8 @@ returns text[]
 language sql stable set search_path = ''
 return case
   when is_strict then '{credential,personal,strict,session}'::text[]
-  when (select s.guards_personal_data from public.secret_settings s where s.tenant_id = severities_for.tenant_id) then '{credential,personal}'
+  when (select s.guards_personal_data from public.secret_settings s where s.tenant_id = severities_for.tenant_id)
+    then '{credential,personal}'
   else '{credential}'
 end;
 

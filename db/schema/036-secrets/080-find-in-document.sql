@@ -17,7 +17,8 @@ begin
       cross join lateral width_bucket(f."position", starts) as n (line);
   end if;
   -- The name of a member says what its value is, as in {"password": "…"}.
-  if secrets.is_named_secret(name, secrets.fold(value), is_strict) and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
+  if secrets.is_named_secret(name, secrets.fold(value), is_strict)
+      and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
     return query select 'named-secret', 1, length(value), 1, 1;
   end if;
 end
@@ -57,7 +58,8 @@ create function secrets.path_of(steps text[])
 returns text
 language sql immutable parallel safe set search_path = ''
 return '$' || coalesce((
-  select pg_catalog.string_agg(case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
+  select pg_catalog.string_agg(
+    case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
   from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
 
 comment on function secrets.path_of is
@@ -87,7 +89,8 @@ begin
         from jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value else '{}' end) as o
         union all
         select format('[%s]', a.place - 1), null, a.value
-        from jsonb_array_elements(case when jsonb_typeof(n.value) = 'array' then n.value else '[]' end) with ordinality as a (value, place)
+        from jsonb_array_elements(case when jsonb_typeof(n.value) = 'array' then n.value else '[]' end)
+          with ordinality as a (value, place)
       ) child
       where jsonb_typeof(n.value) in ('object', 'array')
         -- A session is large, and most of its parts hold a long token: testing each level would read it several times.
@@ -95,7 +98,8 @@ begin
     )
     select f.pattern, secrets.path_of(n.steps), f."position", f.line, f."column"
     from nodes n
-    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
+    cross join lateral secrets.find_in_value(
+      n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
     where jsonb_typeof(n.value) in ('string', 'number')
     limit find_in_document_of.most;
 end
@@ -123,7 +127,8 @@ comment on function secrets.find_in_document is
   'caller''s tenant alone.';
 
 -- Calls itself for keys, members and elements; a part in which the quick tests find nothing stays as it is.
-create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
+create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean,
+  out redacted jsonb, out replaced integer)
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -135,7 +140,8 @@ begin
   replaced := 0;
   if kind in ('string', 'number') then
     text_value := value #>> '{}';
-    if secrets.is_named_secret(name, secrets.fold(text_value), is_strict) and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
+    if secrets.is_named_secret(name, secrets.fold(text_value), is_strict)
+        and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
       redacted := '"[redacted: named-secret]"';
       replaced := 1;
     elsif secrets.needs_look(text_value, own_test, is_strict) then
@@ -175,7 +181,8 @@ language sql stable security definer set search_path = ''
 return (
   select (v.redacted, v.replaced)::secrets.redaction
   from identity.current_tenant_id() as t (tenant_id)
-  cross join lateral secrets.redact_value(null, document, t.tenant_id, secrets.own_test(t.tenant_id), secrets.severities_for(t.tenant_id, strict), strict) as v);
+  cross join lateral secrets.redact_value(
+    null, document, t.tenant_id, secrets.own_test(t.tenant_id), secrets.severities_for(t.tenant_id, strict), strict) as v);
 
 comment on function secrets.redact_document is
   'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with '

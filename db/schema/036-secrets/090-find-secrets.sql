@@ -1,7 +1,8 @@
 -- Looks for secrets in a text of the caller, without storing it. Agents and admins call find_secrets() in psql or
 -- GraphQL.
 
-create type public.secret_finding as (pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
+create type public.secret_finding as (
+  pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
 comment on type public.secret_finding is 'A secret that was found in a text, without the text.';
 comment on column public.secret_finding.pattern is 'The name of the pattern, as in secret_patterns.';
 comment on column public.secret_finding."position" is 'Where the secret begins, in characters from 1.';
@@ -32,10 +33,12 @@ begin
   starts := secrets.line_starts(content);
   return query
     select f.pattern, f."position", f.length,
-      (select p.severity from public.secret_patterns p where p.name = f.pattern and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1),
+      (select p.severity from public.secret_patterns p where p.name = f.pattern
+        and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1),
       n.line, f."position" - starts[n.line] + 1
     from secrets.find_in_text(
-      content, me.tenant_id, case when is_session then secrets.severities_for(me.tenant_id, true) else '{credential,personal,strict}' end,
+      content, me.tenant_id, case when is_session then secrets.severities_for(me.tenant_id, true)
+        else '{credential,personal,strict}' end,
       secrets.max_findings()) as f
     cross join lateral width_bucket(f."position", starts) as n (line)
     order by f."position", f.pattern

@@ -1,7 +1,8 @@
 -- Refuses, redacts or audits secrets in what callers write. guard_table() gives a table the trigger for it; functions
 -- for saves and documents call check_texts(), refuse_in() and as_stored().
 
-create function secrets.raise_secret(path text, pattern text, place integer, line integer default 1, "column" integer default null)
+create function secrets.raise_secret(
+  path text, pattern text, place integer, line integer default 1, "column" integer default null)
 returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -14,9 +15,11 @@ begin
   end;
   raise exception using
     errcode = 'L9SEC',
-    message = format('%s: has what looks like a secret (pattern %s, at character %s); remove it and save again', path, pattern, place),
+    message = format(
+      '%s: has what looks like a secret (pattern %s, at character %s); remove it and save again', path, pattern, place),
     column = split_part(split_part(path, '.', 1), '[', 1),
-    detail = jsonb_build_array(jsonb_build_object('path', path, 'line', line, 'column', coalesce("column", place), 'pattern', pattern));
+    detail = jsonb_build_array(
+      jsonb_build_object('path', path, 'line', line, 'column', coalesce("column", place), 'pattern', pattern));
 end
 $$;
 
@@ -58,13 +61,16 @@ begin
       secrets.severities_for(guard.tenant_id, false), false) as v;
     if redaction.replaced > 0 then
       -- The answer of the call says how many were replaced in its transaction.
-      perform set_config('l9.redacted', (coalesce(nullif(current_setting('l9.redacted', true), ''), '0')::integer + redaction.replaced)::text, true);
+      perform set_config('l9.redacted',
+        (coalesce(nullif(current_setting('l9.redacted', true), ''), '0')::integer + redaction.replaced)::text, true);
       return redaction.redacted;
     end if;
     return null;
   end if;
-  select min(f."position") as place, min(f.line) as line, min(f."column") as "column", min(f.path) as path, min(f.pattern) as pattern,
-    jsonb_agg(distinct jsonb_build_object('field', split_part(secrets.field_of(f.path), '.', 1), 'pattern', f.pattern)) as all_found
+  select min(f."position") as place, min(f.line) as line, min(f."column") as "column", min(f.path) as path,
+    min(f.pattern) as pattern,
+    jsonb_agg(distinct jsonb_build_object('field', split_part(secrets.field_of(f.path), '.', 1), 'pattern', f.pattern))
+      as all_found
   into finding
   from secrets.find_in_document_of(guard.tenant_id, fields, false, case when on_secret = 'refuse' then 1 else 1000 end) f;
   if finding.path is null then
@@ -167,13 +173,15 @@ comment on function secrets.guarded_columns is
 -- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
 -- ask for a look.
 create procedure secrets.guard_table(
-  guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true, then_do text default '',
+  guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true,
+  then_do text default '',
   refused_columns text[] default '{}')
 language plpgsql set search_path = ''
 as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = guarded);
-  all_columns constant text[] := array(select distinct c from unnest(array(select secrets.guarded_columns(guarded, except_columns))::text[] || refused_columns) as c);
+  all_columns constant text[] := array(select distinct c
+    from unnest(array(select secrets.guarded_columns(guarded, except_columns))::text[] || refused_columns) as c);
   columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns || refused_columns));
 begin
   execute format($sql$
@@ -203,8 +211,10 @@ begin
     end
     $body$ $sql$,
     name,
-    (select string_agg(format('case when new.%1$I is distinct from old.%1$I then new.%1$I::text end', c), ', ') from unnest(all_columns) as c),
-    (select string_agg(format('%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end', c), ', ') from unnest(columns) as c),
+    (select string_agg(format('case when new.%1$I is distinct from old.%1$I then new.%1$I::text end', c), ', ')
+      from unnest(all_columns) as c),
+    (select string_agg(format('%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end', c), ', ')
+      from unnest(columns) as c),
     name, passes_when,
     (select string_agg(format('if changed ? %1$L then new.%1$I := %2$s; end if;', c.column_name,
         case a.atttypid
@@ -216,13 +226,18 @@ begin
       join pg_attribute a on a.attrelid = guarded and a.attname = c.column_name),
     then_do, redacts,
     (select string_agg(format(
-        'perform secrets.guard(jsonb_strip_nulls(jsonb_build_object(%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end)), new.tenant_id, %2$L, tg_op, %3$s, false);',
+        'perform secrets.guard(jsonb_strip_nulls(jsonb_build_object('
+          '%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end)), '
+          'new.tenant_id, %2$L, tg_op, %3$s, false);',
         c, name, passes_when), E'\n      ')
       from unnest(refused_columns) as c));
   execute format('comment on function secrets.tg_%s__guard_secrets() is %L', name,
-    'Refuses, redacts or audits secrets in what a caller writes, as the tenant set. guard_table() made it for the columns of its table. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.');
+    'Refuses, redacts or audits secrets in what a caller writes, as the tenant set. guard_table() made it for the columns of its '
+    'table. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.');
   -- After the tenant is stamped, before anything is derived from the text.
-  execute format('create trigger _370_guard_secrets before insert or update of %s on %s for each row execute function secrets.tg_%s__guard_secrets()',
+  execute format(
+    'create trigger _370_guard_secrets before insert or update of %s on %s '
+    'for each row execute function secrets.tg_%s__guard_secrets()',
     (select string_agg(format('%I', c), ', ') from unnest(all_columns) as c), guarded, name);
 end
 $$;

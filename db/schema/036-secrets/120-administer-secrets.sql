@@ -16,7 +16,8 @@ begin
   end if;
   insert into public.secret_settings as s (tenant_id, on_secret, guards_personal_data)
   values (
-    admin.target_tenant_id, coalesce(set_secret_settings.on_secret, 'refuse'), coalesce(set_secret_settings.guards_personal_data, false))
+    admin.target_tenant_id, coalesce(set_secret_settings.on_secret, 'refuse'),
+    coalesce(set_secret_settings.guards_personal_data, false))
   on conflict on constraint secret_settings_pkey do update
   set on_secret = coalesce(set_secret_settings.on_secret, s.on_secret),
     guards_personal_data = coalesce(set_secret_settings.guards_personal_data, s.guards_personal_data),
@@ -40,9 +41,11 @@ as $$
 begin
   update public.secret_settings s
   set own_test = (
-    select string_agg('(?:' || coalesce((select string_agg(secrets.literal(k), '|') from unnest(p.keywords) as k), p.hint, p.expression) || ')', '|' order by p.pattern_id)
+    select string_agg('(?:' || coalesce((select string_agg(secrets.literal(k), '|') from unnest(p.keywords) as k), p.hint,
+      p.expression) || ')', '|' order by p.pattern_id)
     from public.secret_patterns p
-    where p.is_active and (p.tenant_id = s.tenant_id or p.tenant_id is null and p.severity = 'personal' and s.guards_personal_data)
+    where p.is_active
+      and (p.tenant_id = s.tenant_id or p.tenant_id is null and p.severity = 'personal' and s.guards_personal_data)
       and (p.severity = 'credential' or p.severity = 'personal'))
   where s.tenant_id = refresh_own_test.tenant_id;
 end
@@ -101,7 +104,8 @@ comment on function secrets.refuse_literal_secret is
 
 -- Checks every argument, inserts or changes the pattern, and computes the quick test of the tenant again.
 create function public.register_secret_pattern(
-  name text, finds text, expression text, keywords text[] default null, severity text default 'credential', tenant_id uuid default null)
+  name text, finds text, expression text, keywords text[] default null, severity text default 'credential',
+  tenant_id uuid default null)
 returns public.secret_patterns
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -123,16 +127,19 @@ begin
     perform identity.raise_error('L9VAL', 'expression: is required', 'expression');
   elsif cardinality(keys) > 32 or exists (select from unnest(keys) as k where coalesce(length(k), 0) not between 3 and 63) then
     perform identity.raise_error('L9VAL', 'keywords: at most 32 texts of 3 to 63 characters', 'keywords');
-  elsif (select count(*) from public.secret_patterns p where p.tenant_id = admin.target_tenant_id and p.name <> register_secret_pattern.name) >= 32 then
+  elsif (select count(*) from public.secret_patterns p where p.tenant_id = admin.target_tenant_id
+      and p.name <> register_secret_pattern.name) >= 32 then
     perform identity.raise_error('L9LIM', 'name: a tenant may have at most 32 patterns of its own', 'name');
   end if;
   perform secrets.check_expression('expression', register_secret_pattern.expression);
   perform secrets.refuse_literal_secret('expression', register_secret_pattern.expression, admin.target_tenant_id);
   insert into public.secret_patterns as p (tenant_id, name, finds, expression, keywords, severity, source)
-  values (admin.target_tenant_id, register_secret_pattern.name, register_secret_pattern.finds, register_secret_pattern.expression, keys,
+  values (admin.target_tenant_id, register_secret_pattern.name, register_secret_pattern.finds,
+    register_secret_pattern.expression, keys,
     register_secret_pattern.severity, 'an administrator of the tenant')
   on conflict on constraint secret_pattern_name_unique do update
-  set finds = excluded.finds, expression = excluded.expression, keywords = excluded.keywords, severity = excluded.severity, is_active = true
+  set finds = excluded.finds, expression = excluded.expression, keywords = excluded.keywords, severity = excluded.severity,
+    is_active = true
   returning p.* into saved;
   insert into public.secret_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
   perform secrets.refresh_own_test(admin.target_tenant_id);
@@ -197,7 +204,8 @@ begin
   perform secrets.refuse_literal_secret('expression', register_secret_exception.expression, admin.target_tenant_id);
   perform secrets.refuse_literal_secret('reason', register_secret_exception.reason, admin.target_tenant_id);
   insert into public.secret_exceptions as e (tenant_id, expression, pattern, reason)
-  values (admin.target_tenant_id, register_secret_exception.expression, register_secret_exception.pattern, register_secret_exception.reason)
+  values (admin.target_tenant_id, register_secret_exception.expression, register_secret_exception.pattern,
+    register_secret_exception.reason)
   returning e.* into saved;
   return saved;
 end

@@ -108,4 +108,5 @@ grant select on public.memory_kinds to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() checks the values, and a trigger audits them.
 
 create trigger _500_audit after insert or update on public.memory_kinds
-  for each row when (new.tenant_id is not null) execute function administration.tg__audit_identity('kind_id', 'kind', 'purpose', 'rules');
+  for each row when (new.tenant_id is not null)
+      execute function administration.tg__audit_identity('kind_id', 'kind', 'purpose', 'rules');

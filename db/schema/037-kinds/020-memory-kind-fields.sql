@@ -32,7 +32,8 @@ create table public.memory_kind_fields (
   constraint memory_kind_field_plain check (field ~ '^[a-z][a-z0-9_]{0,62}$' and field <> 'content'),
   constraint memory_kind_field_type_known check (type = any (kinds.field_types())),
   constraint memory_kind_field_length_positive check (max_length > 0),
-  constraint memory_kind_field_parts_of_objects check (parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
+  constraint memory_kind_field_parts_of_objects check (
+    parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
 );
 
 comment on table public.memory_kind_fields is
@@ -77,4 +78,5 @@ comment on policy platform_override on public.memory_kind_fields is
 comment on policy definer_functions on public.memory_kind_fields is 'register_memory_kind() writes the fields.';
 
 grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_admin;
--- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all its rules.
+-- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all
+-- its rules.

@@ -56,9 +56,11 @@ begin
       when 'text[]' then 'a list of texts' when 'object[]' then 'a list of objects' when 'uuid' then 'the id of a memory'
       when 'date' then 'a date such as 2026-12-31' else 'a time such as 2026-12-31T23:59:59Z' end), field);
   elsif found = 'string' and length(value #>> '{}') > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')), field);
+    perform identity.raise_error('L9LIM',
+      format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')), field);
   elsif found = 'array' and jsonb_array_length(value) > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)), field);
+    perform identity.raise_error('L9LIM',
+      format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)), field);
   elsif type = 'text[]' and exists (select from jsonb_array_elements_text(value) as item where length(item) > 10000) then
     perform identity.raise_error('L9LIM', format('%s: at most 10000 characters in each item', field), field);
   elsif rule ? 'choices' and not rule -> 'choices' @> value then
@@ -90,8 +92,10 @@ begin
     from jsonb_array_elements(case when jsonb_typeof(value) = 'array' then value else '[]' end) with ordinality as e
   loop
     for part in
-      select format('%s.%s', object.path, coalesce(rule.name, left(given.key, 63))) as path, rule.name, rule.value as rule, given.value
-      from (select p ->> 'field' as name, jsonb_build_object('type', 'text', 'max_length', 10000, 'is_required', false) || p as value
+      select format('%s.%s', object.path, coalesce(rule.name, left(given.key, 63))) as path, rule.name,
+        rule.value as rule, given.value
+      from (select p ->> 'field' as name,
+        jsonb_build_object('type', 'text', 'max_length', 10000, 'is_required', false) || p as value
         from jsonb_array_elements(parts) as p) as rule
       full join jsonb_each(jsonb_strip_nulls(object.value)) as given on given.key = rule.name
     loop
@@ -131,14 +135,17 @@ begin
   end loop;
   for field, value in select f.key, f.value from jsonb_each(fields) as f where f.key <> 'content' loop
     if not rule_of ? field then
-      perform identity.raise_error('L9VAL', format('%s: %s has no such field; it has %s', left(field, 63), kinds.with_article(kind),
+      perform identity.raise_error('L9VAL',
+        format('%s: %s has no such field; it has %s', left(field, 63), kinds.with_article(kind),
         array_to_string(array(select jsonb_array_elements_text(rules -> 'order')), ', ')), left(field, 63));
     end if;
     perform kinds.check_value(kind, field, rule_of -> field, value);
   end loop;
-  for field, value in select f.key, f.value -> 'sha256_of' from jsonb_each(rule_of) as f where f.value ? 'sha256_of' and fields ? f.key loop
+  for field, value in select f.key, f.value -> 'sha256_of' from jsonb_each(rule_of) as f where f.value ? 'sha256_of'
+      and fields ? f.key loop
     if lower(fields ->> field) is distinct from encode(sha256(convert_to(fields ->> (value #>> '{}'), 'UTF8')), 'hex') then
-      perform identity.raise_error('L9VAL', format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
+      perform identity.raise_error('L9VAL',
+        format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
     end if;
   end loop;
 end

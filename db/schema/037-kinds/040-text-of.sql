@@ -44,7 +44,8 @@ returns boolean
 language sql immutable parallel safe set search_path = ''
 return condition is not null and not exists (
   select from pg_catalog.jsonb_each(condition) as c
-  where coalesce(fields -> c.key, 'null') = 'null' or pg_catalog.jsonb_typeof(c.value) = 'array' and not c.value @> (fields -> c.key));
+  where coalesce(fields -> c.key, 'null') = 'null' or pg_catalog.jsonb_typeof(c.value) = 'array'
+    and not c.value @> (fields -> c.key));
 
 comment on function kinds.is_met is
   'True if the fields meet a condition of memory_kinds: each field that it names has one of the listed values, or '
@@ -80,7 +81,8 @@ comment on function kinds.identity_of is
 create function kinds.moment_after(rules jsonb, event text, fields jsonb)
 returns timestamptz
 language sql immutable parallel safe set search_path = ''
-return kinds.field_time(fields -> (rules -> event ->> 'from')) + pg_catalog.make_interval(secs => (rules -> event ->> 'seconds')::double precision);
+return kinds.field_time(fields -> (rules -> event ->> 'from'))
+  + pg_catalog.make_interval(secs => (rules -> event ->> 'seconds')::double precision);
 
 comment on function kinds.moment_after is
   'When a memory is archived or expires by the rules of its kind and its fields; null for never. event: archived or '
@@ -91,14 +93,16 @@ returns jsonb
 language sql stable parallel safe set search_path = ''
 return (
   select case
-    when has.ended and coalesce(fields -> field.name, 'null') = 'null' then fields || pg_catalog.jsonb_build_object(field.name, pg_catalog.to_char(
-      pg_catalog.timezone('UTC', pg_catalog.now()), case field.type when 'date' then 'YYYY-MM-DD' else 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"' end))
+    when has.ended and coalesce(fields -> field.name, 'null') = 'null'
+      then fields || pg_catalog.jsonb_build_object(field.name, pg_catalog.to_char(pg_catalog.timezone('UTC', pg_catalog.now()),
+        case field.type when 'date' then 'YYYY-MM-DD' else 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"' end))
     when has.come_back and fields -> field.name = old_fields -> field.name then fields - field.name
     else fields end
   from (select rules #>> '{archived,from}', rules #>> array['fields', rules #>> '{archived,from}', 'type']) as field (name, type)
   cross join lateral (
     select kinds.is_met(rules -> 'identity_ends_when', fields),
-      kinds.is_met(rules -> 'identity_ends_when', old_fields) and not kinds.is_met(rules -> 'identity_ends_when', fields)) as has (ended, come_back));
+      kinds.is_met(rules -> 'identity_ends_when', old_fields)
+        and not kinds.is_met(rules -> 'identity_ends_when', fields)) as has (ended, come_back));
 
 comment on function kinds.with_end is
   'The fields of a memory that ends and is then archived, such as a todo: with the time of its end where the writer '

@@ -40,7 +40,8 @@ returns void
 language plpgsql stable parallel safe set search_path = ''
 as $$
 begin
-  perform identity.raise_error('L9IMM', format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')), field);
+  perform identity.raise_error('L9IMM',
+    format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')), field);
 end
 $$;
 

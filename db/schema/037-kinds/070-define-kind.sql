@@ -8,7 +8,8 @@ create function kinds.max_fields() returns integer language sql immutable parall
 create function kinds.reserved()
 returns text[]
 language sql immutable parallel safe
-return array['event', 'fact', 'lesson', 'message', 'note', 'reasoning_trace', 'reflection', 'session', 'summary', 'task_reflection'];
+return array[
+  'event', 'fact', 'lesson', 'message', 'note', 'reasoning_trace', 'reflection', 'session', 'summary', 'task_reflection'];
 
 comment on function kinds.reserved is 'Kinds that other parts write, so that no tenant can give them rules.';
 comment on function kinds.max_kinds is 'The most kinds that a tenant can register.';
@@ -20,7 +21,8 @@ language sql stable set search_path = ''
 begin atomic
   select jsonb_build_object(
     'fields', jsonb_object_agg(f.field, jsonb_strip_nulls(jsonb_build_object(
-      'type', f.type, 'is_required', f.is_required, 'max_length', f.max_length, 'choices', to_jsonb(f.choices), 'sha256_of', f.sha256_of, 'parts', f.parts))),
+      'type', f.type, 'is_required', f.is_required, 'max_length', f.max_length, 'choices', to_jsonb(f.choices), 'sha256_of',
+      f.sha256_of, 'parts', f.parts))),
     'order', jsonb_agg(f.field order by f.place),
     'required', coalesce(jsonb_agg(f.field order by f.place) filter (where f.is_required), '[]'),
     'title', k.title_field, 'text', to_jsonb(k.text_fields),
@@ -49,7 +51,8 @@ declare
   unknown text := (select min(n) from unnest(names) as n where n is null or n <> all (field_names));
 begin
   if unknown is not null or array_position(names, null) is not null then
-    perform identity.raise_error('L9VAL', format('%s: %s is no field of this kind', argument, coalesce(quote_literal(left(unknown, 63)), 'null')), argument);
+    perform identity.raise_error('L9VAL',
+      format('%s: %s is no field of this kind', argument, coalesce(quote_literal(left(unknown, 63)), 'null')), argument);
   end if;
 end
 $$;
@@ -62,7 +65,8 @@ begin
   if jsonb_typeof(condition) <> 'object'
     or exists (select from jsonb_each(condition) as c where c.value <> 'true' and jsonb_typeof(c.value) <> 'array') then
     perform identity.raise_error('L9VAL',
-      format('%s: must be an object that gives a list of values, or true for any, for each field, such as {"status": ["accepted"]}', argument), argument);
+      format('%s: must be an object that gives a list of values, or true for any, for each field, '
+        'such as {"status": ["accepted"]}', argument), argument);
   end if;
   perform kinds.check_names(argument, array(select jsonb_object_keys(condition)), field_names);
 end
@@ -83,9 +87,11 @@ begin
   delete from public.memory_kind_fields f where f.kind_id = define_fields.kind_id;
   for field in select f.value from jsonb_array_elements(define_fields.fields) with ordinality as f order by f.ordinality loop
     place := place + 1;
-    insert into public.memory_kind_fields (kind_id, field, place, type, is_required, choices, max_length, sha256_of, parts, meaning, tenant_id)
+    insert into public.memory_kind_fields (
+      kind_id, field, place, type, is_required, choices, max_length, sha256_of, parts, meaning, tenant_id)
     values (
-      define_fields.kind_id, field ->> 'field', place, coalesce(field ->> 'type', 'text'), coalesce((field ->> 'is_required')::boolean, false),
+      define_fields.kind_id, field ->> 'field', place, coalesce(field ->> 'type', 'text'),
+      coalesce((field ->> 'is_required')::boolean, false),
       case when field ? 'choices' then array(select jsonb_array_elements_text(field -> 'choices')) end,
       coalesce((field ->> 'max_length')::integer, case when field ->> 'type' in ('text[]', 'object[]') then 1000 else 100000 end),
       field ->> 'sha256_of', nullif(field -> 'parts', 'null'), coalesce(field ->> 'meaning', ''), define_fields.tenant_id);

@@ -31,7 +31,8 @@ create index audiences_tenant_idx on ranking.audiences (tenant_id, scope, projec
 call identity.protect_like_memories('ranking.audiences', noun => 'audience', expires => false);
 do $$
 begin
-  execute format('create policy word_search on ranking.audiences for select to l9_searcher using (%s)', identity.searcher_condition('audiences'));
+  execute format('create policy word_search on ranking.audiences for select to l9_searcher using (%s)',
+    identity.searcher_condition('audiences'));
 end
 $$;
 create policy worker_access on ranking.audiences to l9_worker using (true);
@@ -104,7 +105,8 @@ begin
   execute format($sql$
     select array_agg(n.words), greatest(avg(n.word_count), 1) from (
       select p.words, p.word_count from public.packet_store p
-      where p.tenant_id = $1 and p.org_id is not distinct from $2 and p.user_id is not distinct from $3 and p.scope = $4 and p.project_id %s
+      where p.tenant_id = $1 and p.org_id is not distinct from $2 and p.user_id is not distinct from $3 and p.scope = $4
+        and p.project_id %s
         and (p.ttl is null or p.ttl > now())
       order by p.packet_id desc
       limit %s) n$sql$,
@@ -115,7 +117,8 @@ begin
   if sample is null then
     return;
   end if;
-  insert into ranking.audiences (audience_id, tenant_id, org_id, user_id, project_id, scope, memories, sampled, average_length, unlisted)
+  insert into ranking.audiences (
+    audience_id, tenant_id, org_id, user_id, project_id, scope, memories, sampled, average_length, unlisted)
   select id, tenant_id, org_id, user_id, project_id, scope, greatest(memories, cardinality(sample)), cardinality(sample),
     average_length, greatest(2, 0.002 * cardinality(sample)) / 2;
   insert into ranking.audience_words (audience_id, word, memories)

@@ -56,7 +56,8 @@ begin
     from visible v
   ), weighed as (
     select q.place,
-      ranking.word_weight(min(t.memories), sum(v.memories * coalesce(w.memories, v.unlisted) / v.sampled order by v.audience_id)) as weight
+      ranking.word_weight(
+        min(t.memories), sum(v.memories * coalesce(w.memories, v.unlisted) / v.sampled order by v.audience_id)) as weight
     from unnest(lexemes) with ordinality as q (lexeme, place)
     cross join total t
     cross join visible v

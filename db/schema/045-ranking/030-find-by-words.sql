@@ -32,9 +32,11 @@ returns text
 language sql stable parallel safe set search_path = ''
 return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.scopes is not null then 'p.scope = any ($1.scopes)' end,
-  case when filter.is_exact_place then 'p.project_id is not distinct from $1.project_id and p.branch is not distinct from $1.branch
-    and p.org_id is not distinct from $1.org_id and p.user_id is not distinct from $1.user_id' end,
-  case when filter.is_exact_place is not true and filter.project_id is not null then '(p.project_id = $1.project_id or p.project_id is null)' end,
+  case when filter.is_exact_place then 'p.project_id is not distinct from $1.project_id
+    and p.branch is not distinct from $1.branch and p.org_id is not distinct from $1.org_id
+    and p.user_id is not distinct from $1.user_id' end,
+  case when filter.is_exact_place is not true and filter.project_id is not null
+    then '(p.project_id = $1.project_id or p.project_id is null)' end,
   case when filter.is_exact_place is not true and filter.branch is not null then '(p.branch = $1.branch or p.branch is null)' end,
   case when filter.kinds is not null then 'p.packet_type = any ($1.kinds)' end,
   case when filter.tags is not null then case when filter.has_every_tag
@@ -95,17 +97,21 @@ set pg_textsearch.filtered_seed = off
 as $$
 declare
   max_repeats constant integer := 24;
-  -- More memories of nearly one score are a crowd that the words do not tell apart. A lower limit that looked at the scores found so
-  -- far would be reached earlier or later depending on the order of the index.
+  -- More memories of nearly one score are a crowd that the words do not tell apart. A lower limit that looked at the scores
+  -- found so far would be reached earlier or later depending on the order of the index.
   max_walked constant integer := 8100;
   max_newest constant integer := 1000;
   -- Scores are compared in steps of a geometric scale, so that a crowd has an edge which does not depend on how far a scan came.
   step constant double precision := 0.93;
   index constant text := 'public.packet_store_words_bm25_' || bucket;
-  tokens constant text[] := array(select words.index_token(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
-  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  tokens constant text[] := array(
+    select words.index_token(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  queries constant tsquery[] := array(
+    select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
   score constant text := (
-    select string_agg(format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words[1], $4[%1$s])))', l.place), ' + ' order by l.place)
+    select string_agg(
+      format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words[1], $4[%1$s])))', l.place),
+      ' + ' order by l.place)
     from generate_subscripts(lexemes, 1) as l (place));
   condition constant text := ranking.filter_condition(filter);
   index_weights double precision[];
@@ -121,9 +127,9 @@ declare
 begin
   index_weights := array(
     select -(t.token <@> to_bm25query(t.token, index)) from unnest(tokens) with ordinality as t (token, place) order by t.place);
-  -- The index weighs words by their rarity among all rows. A word repeated in the query counts more, so repeating each of them brings
-  -- its order close to that by the caller's weights. `slack` is the most by which a score of ours can exceed that of the index. In a
-  -- query of one word the index ignores repetitions, which the first row scanned tells.
+  -- The index weighs words by their rarity among all rows. A word repeated in the query counts more, so repeating each of
+  -- them brings its order close to that by the caller's weights. `slack` is the most by which a score of ours can exceed
+  -- that of the index. In a query of one word the index ignores repetitions, which the first row scanned tells.
   with known as (
     select t.token, t.place, w.weight / i.weight as ratio
     from unnest(tokens) with ordinality as t (token, place)
@@ -131,9 +137,11 @@ begin
     join unnest(index_weights) with ordinality as i (weight, place) using (place)
     where i.weight > 0
   ), repeated as (
-    select k.token, k.place, k.ratio, greatest(1, round(max_repeats * k.ratio / max(k.ratio) over ()))::integer as times from known k
+    select k.token, k.place, k.ratio,
+      greatest(1, round(max_repeats * k.ratio / max(k.ratio) over ()))::integer as times from known k
   )
-  select string_agg(repeat(r.token || ' ', r.times), '' order by r.place), max(r.ratio / r.times) into query, slack from repeated r;
+  select string_agg(repeat(r.token || ' ', r.times), '' order by r.place), max(r.ratio / r.times) into query, slack
+  from repeated r;
   if query is null then
     return found;
   end if;
@@ -173,7 +181,8 @@ begin
       return found;
     end if;
     -- The lowest step of the scale that is above everything unseen.
-    edge := case when found.scores[1] > unseen then found.scores[1] * step ^ (ceil(ln(unseen / found.scores[1]) / ln(step)) - 1) end;
+    edge := case when found.scores[1] > unseen
+      then found.scores[1] * step ^ (ceil(ln(unseen / found.scores[1]) / ln(step)) - 1) end;
     exit when row_limit >= max_walked;
     row_limit := 3 * row_limit;
   end loop;
@@ -183,7 +192,8 @@ begin
   found.ids := found.ids[:least(walked, wanted)];
   found.scores := found.scores[:least(walked, wanted)];
   execute format($sql$
-    select array_agg(n.packet_id order by n.score desc, n.packet_id desc), array_agg(n.score order by n.score desc, n.packet_id desc)
+    select array_agg(n.packet_id order by n.score desc, n.packet_id desc),
+      array_agg(n.score order by n.score desc, n.packet_id desc)
     from (
       select f.packet_id, %1$s as score
       from (
@@ -222,7 +232,8 @@ as $$
 declare
   is_operator constant boolean := identity.current_role_name() = 'l9_platform_admin';
   tenant_id constant uuid := case when not is_operator then identity.current_tenant_id() end;
-  buckets constant integer[] := case when is_operator then packets.tenant_buckets() else array[packets.tenant_bucket(tenant_id)] end;
+  buckets constant integer[] := case when is_operator then packets.tenant_buckets()
+    else array[packets.tenant_bucket(tenant_id)] end;
   bucket integer;
   part ranking.scored_memories;
   answer ranking.scored_memories;

@@ -1,8 +1,8 @@
--- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts here.
--- To extend it, add words to the row of their language, class and meaning, or a row. A * at the end stands for any ending.
--- A word that means something else in another language (the German "sei", the Italian 6) has it in the last column, and counts only in
--- a text of its own language, which is known by its marker words. Words of Chinese, Japanese and Korean have up to three
--- characters.
+-- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts
+-- here. To extend it, add words to the row of their language, class and meaning, or a row. A * at the end stands for any
+-- ending. A word that means something else in another language (the German "sei", the Italian 6) has it in the last column,
+-- and counts only in a text of its own language, which is known by its marker words. Words of Chinese, Japanese and Korean
+-- have up to three characters.
 
 create table duplicates.telling_words (
   word text not null,

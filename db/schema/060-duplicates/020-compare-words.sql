@@ -47,7 +47,8 @@ begin
   if octet_length(content) > length(content) then
     -- Vowel marks, joiners and invisible characters make no other word; digits of other scripts are digits.
     content := translate(
-      regexp_replace(content, '[\u00ad\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640\u200b-\u200f\u2060\ufe0f\ufeff]', '', 'g'),
+      regexp_replace(
+        content, '[\u00ad\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640\u200b-\u200f\u2060\ufe0f\ufeff]', '', 'g'),
       '٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९০১২৩৪৫৬৭৮৯๐๑๒๓๔๕๖๗๘๙’ʼ−–',
       '01234567890123456789012345678901234567890123456789''''--');
     if content ~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
@@ -92,7 +93,8 @@ return (
   from pg_catalog.regexp_matches(duplicates.plain_text(content) collate pg_catalog.pg_c_utf8,
     '([^[:alnum:]_<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫]*)'
     -- A number with its parts, as in 10:30, 2026-03-01 and 2.4.1; a word; a sign that compares or measures.
-    || '([0-9]+(?:[.,:/-][0-9]+)*|[[:alpha:]_\u0900-\u0dff][[:alnum:]_\u0900-\u0dff]*|[<>!=]=|[[:alnum:]]|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])',
+    || '([0-9]+(?:[.,:/-][0-9]+)*|[[:alpha:]_\u0900-\u0dff][[:alnum:]_\u0900-\u0dff]*|[<>!=]=|[[:alnum:]]'
+    || '|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])',
     'g') with ordinality as t (found, place));
 
 comment on function duplicates.used_words is 'The words of a text in their order.';
@@ -125,7 +127,8 @@ begin atomic
         and bool_or(u.word !~ '^[0-9-]') as is_code,
       -- Of options, identifiers and symbols of units, such as -v and mW, the case tells.
       bool_or(u.is_flag or position('_' in u.word) > 1 or u.spelling ~ '[[:lower:]][[:upper:]]')
-        and array_agg(distinct u.spelling) filter (where u.side = 1) <> array_agg(distinct u.spelling) filter (where u.side = 2) as is_recased,
+        and array_agg(distinct u.spelling) filter (where u.side = 1)
+          <> array_agg(distinct u.spelling) filter (where u.side = 2) as is_recased,
       bool_or(u.spelling <> u.word and not u.is_start) as is_capital, bool_or(u.spelling <> u.word
         and u.is_start) as is_beginning,
       bool_or(u.spelling = u.word) and upper(u.word) <> u.word as is_lower

@@ -2,7 +2,8 @@
 -- the audience makes such saves wait for each other, so that two of the same text do not miss each other.
 
 create function duplicates.resolve_similar(
-  on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
+  on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[],
+  ttl timestamptz,
   importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
 returns public.save_result
 language plpgsql volatile set search_path = ''

@@ -71,7 +71,8 @@ comment on column importance.memory_access_log.is_admin is
 call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
 -- An access belongs to the caller, so that these differ from the policies of memories.
 alter policy org_isolation on importance.memory_access_log using (org_id is not distinct from (select identity.current_org_id()));
-alter policy user_visibility on importance.memory_access_log using (user_id is not distinct from (select identity.current_user_id()));
+alter policy user_visibility on importance.memory_access_log using (
+  user_id is not distinct from (select identity.current_user_id()));
 create policy own_accesses on importance.memory_access_log as restrictive for select to l9_agent
   using (agent_id = (select identity.current_caller()));
 comment on policy org_isolation on importance.memory_access_log is

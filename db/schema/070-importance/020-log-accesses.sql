@@ -24,9 +24,11 @@ begin
   insert into importance.memory_access_log (
     access_id, accessed_at, target_type, target_id, agent_id, access_context, relevance_score, audit_id,
     tenant_id, org_id, user_id, project_id, scope, is_admin)
-  select a.access_id, uuid_extract_timestamp(a.access_id), log_accesses.target_type, a.target_id, me.caller, log_accesses.access_context, a.score,
+  select a.access_id, uuid_extract_timestamp(a.access_id), log_accesses.target_type, a.target_id, me.caller,
+    log_accesses.access_context, a.score,
     log_accesses.audit_id, me.tenant_id, me.org_id, me.user_id, a.project_id, a.scope, me.role = 'l9_admin'
-  from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores) as a (access_id, target_id, scope, project_id, score)
+  from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores)
+    as a (access_id, target_id, scope, project_id, score)
   where a.scope = any (me.readable_scopes)
     and identity.has_project(me, a.project_id);
   return access_ids;

@@ -22,7 +22,8 @@ begin
     and a.tenant_id = me.tenant_id and a.agent_id = me.caller
     and a.org_id is not distinct from me.org_id and a.user_id is not distinct from me.user_id;
   if not found then
-    perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
+    perform identity.raise_error('L9OWN',
+      format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
   end if;
   insert into public.memory_feedback as f (access_id, packet_id, was_useful, reason)
   values (record_feedback.access_id, memory_id, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
@@ -31,7 +32,8 @@ begin
   return vote;
 exception when foreign_key_violation then
   -- The memory was deleted concurrently.
-  perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
+  perform identity.raise_error('L9OWN',
+    format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
 end
 $$;
 

@@ -31,8 +31,8 @@ return 1 / (1 + exp(-(
   -- The writer's estimate, as log-odds: without other evidence the score is the estimate (.5 exactly, 0 and 1 nearly).
   ln((estimate + 0.02) / (1 - estimate + 0.02))
   + importance.kind_weight(kind)
-  -- 4 (useful - useless) / (useful + useless + 9), written so that useful occurs once. Each agent has one voice of at most 1, which
-  -- moves the sum by at most 0.4 and so the score by less than 0.1.
+  -- 4 (useful - useless) / (useful + useless + 9), written so that useful occurs once. Each agent has one voice of at most
+  -- 1, which moves the sum by at most 0.4 and so the score by less than 0.1.
   + 4.0 * (1 - (2 * useless + 9) / (useful + useless + 9))
   -- Age subtracts at most 0.5, half of it in 180 days.
   - 0.5 * (1 - power(2, -least(age_days / 180, 200)))

@@ -70,7 +70,8 @@ begin atomic
       -- The writer does not speak for its own memory.
       case when w.is_writer then least(o.voice, 0) else o.voice end as voice,
       -- Reading counts only for an agent that says nothing else.
-      case when not w.is_writer and v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted) then v.read_at end as read_at
+      case when not w.is_writer and v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted)
+        then v.read_at end as read_at
     from importance.memory_voices v
     cross join lateral (select importance.voice(v.vote, v.has_cited or v.has_asserted, v.has_contradicted) as voice) o
     cross join lateral (

@@ -67,7 +67,8 @@ begin
   end if;
   if tg_op <> 'DELETE' and were <> become then
     insert into importance.memory_citations (cited_by, packet_id, content_hash)
-    select new.packet_id, p.id, importance.text_hash_at(p.id, clock_timestamp()) from unnest(become) as p (id) where p.id <> all (were);
+    select new.packet_id, p.id, importance.text_hash_at(p.id, clock_timestamp()) from unnest(become) as p (id)
+    where p.id <> all (were);
   end if;
   insert into importance.pending_recounts (packet_id)
   select p.id from unnest(were) as p (id)

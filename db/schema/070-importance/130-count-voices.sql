@@ -7,7 +7,8 @@ language sql immutable parallel safe
 return (memory).tenant_id = (access).tenant_id and (memory).scope = (access).scope
   and (memory).project_id is not distinct from (access).project_id
   and ((access).is_admin
-    or ((memory).org_id is null or (memory).org_id = (access).org_id) and ((memory).user_id is null or (memory).user_id = (access).user_id));
+    or ((memory).org_id is null or (memory).org_id = (access).org_id)
+    and ((memory).user_id is null or (memory).user_id = (access).user_id));
 
 comment on function importance.could_read is
   'True if the caller of an access could read the memory. Callers could forge rows of the log, so that only such '

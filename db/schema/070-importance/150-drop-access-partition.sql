@@ -12,7 +12,8 @@ declare
 begin
   execute format('lock table only partitions.%I in access exclusive mode', partition);
   select * into strict roll_up from importance.access_roll_up;
-  select count(*), coalesce(bool_and(a.xid < roll_up.to_xid or a.accessed_at <= roll_up.era_after), true) into dropped, is_rolled_up
+  select count(*),
+    coalesce(bool_and(a.xid < roll_up.to_xid or a.accessed_at <= roll_up.era_after), true) into dropped, is_rolled_up
   from importance.memory_access_log a
   where a.accessed_at >= date_trunc('month', month::timestamptz)
     and a.accessed_at < date_trunc('month', month::timestamptz) + interval '1 month';

@@ -1,5 +1,5 @@
--- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings, under
--- the policies of its reader, with the columns and the payload of the old table.
+-- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings,
+-- under the policies of its reader, with the columns and the payload of the old table.
 
 create view public.semantic_memory with (security_invoker = true, security_barrier = true) as
 select

@@ -95,7 +95,8 @@ begin
       heading := regexp_replace(regexp_replace(candidate.text, '^ *#+', ''), '(^|[ \t])#*[ \t\r]*$', '');
     -- A paragraph of one line above = or -: longer ones are nearly always a paragraph above a rule.
     elsif candidate.text ~ '^ {0,3}[-=]' and candidate.previous ~ '\S' and candidate.before_that !~ '\S'
-      and candidate.previous !~ '^(    | {0,3}(\t|[>#|<]|[-*+][ \t]|[0-9]+[.)][ \t]|`{3}|~{3}|([-*_][ \t]*){3,}\r?$)|.*-->[ \t\r]*$)' then
+      and candidate.previous !~ '^(    | {0,3}(\t|[>#|<]|[-*+][ \t]|[0-9]+[.)][ \t]|`{3}|~{3}|([-*_][ \t]*){3,}\r?$)'
+        '|.*-->[ \t\r]*$)' then
       line := candidate.n - 1;
       level := case when candidate.text ~ '=' then 1 else 2 end;
       heading := candidate.previous;

@@ -59,7 +59,8 @@ begin
       where octet_length(a.text) > most and d.text <> '') p
     order by a.line, p.part
   loop
-    if atom.part = 1 and atom.is_heading and octet_length(paragraphs) + octet_length(rest) >= least and paragraphs || rest ~ '\S' then
+    if atom.part = 1 and atom.is_heading and octet_length(paragraphs) + octet_length(rest) >= least
+        and paragraphs || rest ~ '\S' then
       pieces := pieces || (paragraphs || rest);
       paragraphs := '';
       rest := '';
@@ -107,7 +108,8 @@ begin atomic
   ), placed as materialized (
     -- The line of its first text: after all lines of the pieces before it and its own blank ones.
     select p.n::integer, p.text, 1 + length(blank.lines) - length(replace(blank.lines, E'\n', ''))
-        + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', ''))) over (order by p.n rows between unbounded preceding and 1 preceding), 0) as line
+        + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', '')))
+          over (order by p.n rows between unbounded preceding and 1 preceding), 0) as line
     from unnest(pieces) with ordinality as p (text, n)
     cross join lateral (select substring(p.text from '^\s*') as lines) as blank
   ), in_order as (

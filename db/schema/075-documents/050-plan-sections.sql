@@ -74,14 +74,16 @@ declare
 begin
   -- Sections at the beginning and at the end whose text did not change are kept, so that an edit moves no other cut.
   with old as (
-    select b.place::integer, convert_to(b.body, 'UTF8') as body, sum(octet_length(b.body)) over (order by b.place)::integer as upto
+    select b.place::integer, convert_to(b.body, 'UTF8') as body,
+      sum(octet_length(b.body)) over (order by b.place)::integer as upto
     from unnest(bodies) with ordinality as b (body, place)
   )
   select coalesce(min(o.place) - 1, many) into kept_first from old o
   where substring(bytes from o.upto - octet_length(o.body) + 1 for octet_length(o.body)) <> o.body;
   first_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[:kept_first]) as b), 0);
   with old as (
-    select b.place::integer, convert_to(b.body, 'UTF8') as body, sum(octet_length(b.body)) over (order by b.place desc)::integer as from_end
+    select b.place::integer, convert_to(b.body, 'UTF8') as body,
+      sum(octet_length(b.body)) over (order by b.place desc)::integer as from_end
     from unnest(bodies) with ordinality as b (body, place)
   )
   select many - coalesce(max(o.place), 0) into kept_last from old o
@@ -114,7 +116,8 @@ begin
   end if;
   return array(
     with wanted as (
-      select h.n, secrets.as_stored(h.heading, tenant_id) as heading, h.level, h.n > kept_first and h.n <= kept_first + cardinality(pieces) as is_cut,
+      select h.n, secrets.as_stored(h.heading, tenant_id) as heading, h.level,
+        h.n > kept_first and h.n <= kept_first + cardinality(pieces) as is_cut,
         secrets.as_stored(h.body_md, tenant_id) as body
       from documents.with_headings(bodies[:kept_first] || pieces || bodies[many - kept_last + 1:], title) h
     ), new_ones as (
@@ -149,7 +152,8 @@ language plpgsql stable set search_path = ''
 set enable_nestloop = off
 as $$
 declare
-  in_order constant integer[] := documents.longest_rise(array(select w.place from unnest(wanted) as w where w.place is not null order by w.n));
+  in_order constant integer[] := documents.longest_rise(
+    array(select w.place from unnest(wanted) as w where w.place is not null order by w.n));
   placed documents.wanted_section[];
 begin
   placed := array(
@@ -178,14 +182,16 @@ begin
       left join old_ones o on (o.gap, o.nth) = (n.gap, n.nth)
       left join unnest(present) as p on p.place = coalesce(w.place, o.place)
     ), neighbours as (
-      select t.*, max(t."position") over before as "from", max(case when t."position" is not null then t.n end) over before as from_n,
+      select t.*, max(t."position") over before as "from",
+        max(case when t."position" is not null then t.n end) over before as from_n,
         min(t."position") over after as upto, min(case when t."position" is not null then t.n end) over after as upto_n
       from taken t
       window before as (order by t.n), after as (order by t.n desc)
     )
     select row(b.n, b.heading, b.level, b.body_md, b.place, coalesce(b."position", case
       when b.upto_n is null then coalesce(b."from", 0) + b.n - coalesce(b.from_n, 0)
-      else round(coalesce(b."from", 0) + (b.upto - coalesce(b."from", 0)) * (b.n - coalesce(b.from_n, 0)) / (b.upto_n - coalesce(b.from_n, 0)), 9) end)
+      else round(coalesce(b."from", 0) + (b.upto - coalesce(b."from", 0))
+        * (b.n - coalesce(b.from_n, 0)) / (b.upto_n - coalesce(b.from_n, 0)), 9) end)
     )::documents.wanted_section
     from neighbours b
     order by b.n);
@@ -194,7 +200,8 @@ begin
     select from (select p."position", lag(p."position", 1, 0) over (order by p.n) as previous from unnest(placed) as p) s
     where s."position" <= s.previous) then
     placed := array(
-      select row(p.n, p.heading, p.level, p.body_md, p.place, p.n)::documents.wanted_section from unnest(placed) as p order by p.n);
+      select row(p.n, p.heading, p.level, p.body_md, p.place, p.n)::documents.wanted_section from unnest(placed) as p
+      order by p.n);
   end if;
   return placed;
 end

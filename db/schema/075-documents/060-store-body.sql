@@ -9,7 +9,8 @@ create function documents.raise_not_writer(document_id uuid)
 returns void
 language sql immutable parallel safe set search_path = ''
 return identity.raise_error('L9OWN',
-  pg_catalog.format('document %s or one of its sections was written by another caller; only its writer or an admin may change it', document_id), 'body_md');
+  pg_catalog.format('document %s or one of its sections was written by another caller; only its writer or an admin may change it',
+    document_id), 'body_md');
 
 comment on function documents.raise_not_writer is
   'Raises L9OWN for a document that the caller can see and not change.';
@@ -44,8 +45,8 @@ declare
   written integer;
   inserted integer;
 begin
-  -- Sections with the same words, in any case, are told apart by occurrence. A new text takes a number that no stored row has, because the
-  -- unique index looks at each row as it is written.
+  -- Sections with the same words, in any case, are told apart by occurrence. A new text takes a number that no stored row
+  -- has, because the unique index looks at each row as it is written.
   drafts := array(
     with stored as (
       select p.packet_id, p.content_hash as hash,
@@ -65,12 +66,14 @@ begin
       from (
         select distinct d.hash, numbers.number
         from (select n.hash, count(*) as many from needing n group by n.hash) d
-        cross join lateral generate_series(1, d.many + (select count(*) from stored s where s.hash = d.hash)) as numbers (number)) c
+        cross join lateral generate_series(1, d.many + (select count(*) from stored s where s.hash = d.hash))
+          as numbers (number)) c
       left join stored s on s.hash = c.hash and s.occurrence = c.number
       where s.packet_id is null
     )
     select row(t.packet_id, jsonb_build_object('document_id', document.packet_id, 'heading', t.heading, 'level', t.level,
-        'position', trim_scale(t."position"), 'body_md', t.body_md, 'occurrence', nullif(coalesce(s.occurrence, f.number), 1)))::documents.section_draft
+        'position', trim_scale(t."position"), 'body_md', t.body_md, 'occurrence',
+        nullif(coalesce(s.occurrence, f.number), 1)))::documents.section_draft
     from texts t
     left join stored s on s.packet_id = t.packet_id and s.hash = t.hash
     left join needing n on n.n = t.n
@@ -152,7 +155,8 @@ begin
     perform kinds.raise_locked(document.packet_type, rules, 'body_md');
   end if;
   present := array(
-    select row(row_number() over (order by (s.envelope ->> 'position')::numeric, s.packet_id), s.packet_id, s.envelope ->> 'body_md',
+    select row(
+      row_number() over (order by (s.envelope ->> 'position')::numeric, s.packet_id), s.packet_id, s.envelope ->> 'body_md',
       (s.envelope ->> 'position')::numeric)::documents.present_section
     from documents.sections_of(document.packet_id) s);
   wanted := documents.place_sections(documents.cut_again(store_body.body_md, document.title, present,

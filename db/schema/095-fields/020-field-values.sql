@@ -24,7 +24,8 @@ alter table public.field_values
 
 create index field_values_packet_idx on public.field_values (packet_id);
 create index field_values_text_idx on public.field_values (tenant_id, field, text_value, packet_id);
-create index field_values_number_idx on public.field_values (tenant_id, field, number_value, packet_id) where number_value is not null;
+create index field_values_number_idx on public.field_values (tenant_id, field, number_value, packet_id)
+where number_value is not null;
 create index field_values_time_idx on public.field_values (tenant_id, field, time_value, packet_id) where time_value is not null;
 create index field_values_more_idx on public.field_values (tenant_id, field, packet_id) where has_more;
 

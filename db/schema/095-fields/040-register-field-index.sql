@@ -8,7 +8,8 @@ declare
   admin administration.administrator := administration.require_administrator(null);
 begin
   if admin.is_operator then
-    perform identity.raise_error('L9SCP', 'only an admin of the tenant can index its fields, because that reads all of its memories');
+    perform identity.raise_error('L9SCP',
+      'only an admin of the tenant can index its fields, because that reads all of its memories');
   end if;
   perform administration.require_whole_token(admin);
   return admin;
@@ -37,7 +38,8 @@ begin
   if found then
     return registered;
   elsif (select count(*) from public.field_indexes i where i.tenant_id = admin.target_tenant_id) >= fields.max_indexes() then
-    perform identity.raise_error('L9LIM', format('field: a tenant has at most %s indexes; drop one first', fields.max_indexes()), 'field');
+    perform identity.raise_error('L9LIM',
+      format('field: a tenant has at most %s indexes; drop one first', fields.max_indexes()), 'field');
   end if;
   insert into public.field_indexes (tenant_id, field, created_by)
   values (admin.target_tenant_id, register_field_index.field, admin.caller)

@@ -17,18 +17,24 @@ begin
       where jsonb_typeof(w.value) = 'number' and not pg_input_is_valid(w.value::text, 'double precision')) then
       return null;
     end if;
-    texts := array(select left(w.value #>> '{}', 200) from jsonb_array_elements(wanted) as w (value) where jsonb_typeof(w.value) <> 'number');
+    texts := array(
+      select left(w.value #>> '{}', 200) from jsonb_array_elements(wanted) as w (value) where jsonb_typeof(w.value) <> 'number');
     numbers := array(
-      select w.value::text::double precision from jsonb_array_elements(wanted) as w (value) where jsonb_typeof(w.value) = 'number');
+      select w.value::text::double precision from jsonb_array_elements(wanted) as w (value)
+      where jsonb_typeof(w.value) = 'number');
     return concat_ws(' or ',
       case when texts <> '{}' then format('v.text_value = any (%L::text[])', texts) end,
-      case when numbers <> '{}' then format('v.number_value is not null and v.number_value = any (%L::double precision[])', numbers) end);
+      case when numbers <> '{}'
+        then format('v.number_value is not null and v.number_value = any (%L::double precision[])', numbers) end);
   end if;
   -- A double is a number rounded, so bounds are included, and the envelope decides.
-  select string_agg(format('v.number_value %s %L::double precision', case when left(o.key, 1) = 'g' then '>=' else '<=' end, o.value::text), ' and ')
+  select string_agg(
+    format('v.number_value %s %L::double precision', case when left(o.key, 1) = 'g' then '>=' else '<=' end, o.value::text),
+    ' and ')
   into bounds
   from jsonb_each(operators) o
-  where o.key in ('gt', 'gte', 'lt', 'lte') and jsonb_typeof(o.value) = 'number' and pg_input_is_valid(o.value::text, 'double precision');
+  where o.key in ('gt', 'gte', 'lt', 'lte') and jsonb_typeof(o.value) = 'number'
+    and pg_input_is_valid(o.value::text, 'double precision');
   if bounds is not null then
     return 'v.number_value is not null and ' || bounds;
   end if;

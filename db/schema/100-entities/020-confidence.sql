@@ -25,7 +25,8 @@ return (
   -- Rounded, so that the result does not depend on the order in which the logarithms are added. The bounds keep ln() and
   -- exp() from failing on a confidence of 1; they change nothing within these digits.
   select pg_catalog.round(
-    least(highest, 1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric,
+    least(highest,
+      1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric,
     digits)::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
 

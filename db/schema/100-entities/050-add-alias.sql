@@ -45,9 +45,11 @@ begin
     if conflicting.alias_normalized = alias_name then
       perform identity.raise_error('L9VAL', format('alias: is already a name of %s', conflicting.entity), 'alias');
     elsif conflicting.alias_normalized = entity_name then
-      perform identity.raise_error('L9VAL', format('entity: is itself an alias; use the entity %s', conflicting.entity), 'entity');
+      perform identity.raise_error('L9VAL',
+        format('entity: is itself an alias; use the entity %s', conflicting.entity), 'entity');
     else
-      perform identity.raise_error('L9VAL', format('alias: has aliases of its own, such as %s; use it as the entity', conflicting.alias), 'alias');
+      perform identity.raise_error('L9VAL',
+        format('alias: has aliases of its own, such as %s; use it as the entity', conflicting.alias), 'alias');
     end if;
   end loop;
 

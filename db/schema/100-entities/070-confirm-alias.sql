@@ -14,7 +14,8 @@ begin
   select a.* into confirmed from public.entity_aliases a
   where a.alias_id = confirm_alias.alias_id and (a.ttl is null or a.ttl > now()) for update;
   if not found then
-    perform identity.raise_error('L9OWN', format('alias_id: alias %s does not exist, or is not yours', confirm_alias.alias_id), 'alias_id');
+    perform identity.raise_error('L9OWN',
+      format('alias_id: alias %s does not exist, or is not yours', confirm_alias.alias_id), 'alias_id');
   end if;
   perform packets.check_scope(confirmed.scope, confirmed.project_id);
   if not confirmed.is_from_admin then

@@ -30,7 +30,8 @@ alter table public.reasoning_traces
   alter column confidence_scores set statistics 0;
 
 -- A search counts the traces that its caller may read with an index-only scan, as it does for memory_contexts.
-create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
+create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id)
+  include (packet_id, ttl);
 create index reasoning_traces_agent_idx on public.reasoning_traces (tenant_id, agent_id, created_at);
 
 comment on table public.reasoning_traces is

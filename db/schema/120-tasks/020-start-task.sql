@@ -42,16 +42,19 @@ begin
         update public.tasks t
         set status = 'failed', error = 'interrupted', completed_at = clock_timestamp(), updated_at = clock_timestamp()
         where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'running';
-        update public.tasks t set status = 'running', job_id = start_task.job_id, started_at = clock_timestamp(), updated_at = clock_timestamp()
+        update public.tasks t set status = 'running', job_id = start_task.job_id, started_at = clock_timestamp(),
+          updated_at = clock_timestamp()
         where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'queued'
         returning t.id into id;
       end if;
     end if;
     if id is null then
-      insert into public.tasks as t (type, status, payload, job_key, job_id, caller, tenant_id, org_id, user_id, project_id, scope, started_at)
+      insert into public.tasks as t (
+        type, status, payload, job_key, job_id, caller, tenant_id, org_id, user_id, project_id, scope, started_at)
       values (
         start_task.type, case when is_queued then 'queued' else 'running' end, start_task.payload, start_task.job_key,
-        start_task.job_id, start_task.caller, tenant, start_task.org_id, start_task.user_id, start_task.project_id, start_task.scope,
+        start_task.job_id, start_task.caller, tenant, start_task.org_id, start_task.user_id, start_task.project_id,
+        start_task.scope,
         case when not is_queued then clock_timestamp() end)
       returning t.id into id;
     end if;

@@ -37,13 +37,15 @@ create table public.knowledge_facts (
   audience_id uuid not null,
   unique (fact_id, audience_id),
   -- The key includes the audience, so a link never leads to a fact that other callers see.
-  constraint knowledge_facts_superseded_by_fkey foreign key (superseded_by, audience_id) references public.knowledge_facts (fact_id, audience_id)
+  constraint knowledge_facts_superseded_by_fkey foreign key (superseded_by, audience_id)
+    references public.knowledge_facts (fact_id, audience_id)
     on delete set null (superseded_by),
   constraint fact_names_not_blank check (subject_normalized <> '' and predicate <> '' and object_normalized <> ''),
   constraint fact_predicate_normalised check (predicate = entities.normalise_name(predicate)),
   constraint fact_confidence_between_0_and_099 check (confidence between 0 and 0.99),
   constraint fact_counts_not_negative check (
-    supporting_packet_count > 0 and agent_count between 1 and supporting_packet_count and contradiction_count >= 0 and access_count >= 0),
+    supporting_packet_count > 0 and agent_count between 1 and supporting_packet_count and contradiction_count >= 0
+      and access_count >= 0),
   constraint fact_ends_after_it_begins check (valid_to >= valid_from),
   constraint fact_retraction_has_time check (retraction_reason is null or retracted_at is not null),
   constraint fact_retraction_reason_at_most_1000_bytes check (octet_length(retraction_reason) <= 1000)
@@ -75,7 +77,8 @@ alter table public.knowledge_facts
 call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false,
   evidence_table => 'fact_evidence');
 -- Subject and object are those of its evidence, which is guarded itself.
-call secrets.guard_table('public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
+call secrets.guard_table(
+  'public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
 
 comment on table public.knowledge_facts is
   'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from '

@@ -36,7 +36,8 @@ create table public.fact_evidence (
 
 -- Deferred, because a fact is inserted before its evidence.
 alter table public.knowledge_facts add constraint knowledge_facts_source_is_evidence
-  foreign key (fact_id, source_packet, creator) references public.fact_evidence (fact_id, packet_id, creator) deferrable initially deferred;
+  foreign key (fact_id, source_packet, creator) references public.fact_evidence (fact_id, packet_id, creator)
+    deferrable initially deferred;
 
 create index fact_evidence_packet_idx on public.fact_evidence (packet_id);
 

@@ -38,7 +38,8 @@ begin atomic
     updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
   from computed s
   where f.fact_id = s.fact_id
-    and (f.subject, f.object, f.source_packet, f.creator, f.source, f.is_from_admin, f.confidence, f.supporting_packet_count, f.agent_count,
+    and (f.subject, f.object, f.source_packet, f.creator, f.source, f.is_from_admin, f.confidence, f.supporting_packet_count,
+      f.agent_count,
         f.valid_from, f.recorded_at, f.ttl)
       is distinct from
       (s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin, s.confidence, s.mentions, s.agents,
@@ -55,7 +56,8 @@ begin atomic
   with ordered as (
     select f.*,
       f.is_from_admin and lag(f.object_normalized) over (
-        partition by f.is_from_admin order by f.valid_from, f.recorded_at, f.fact_id) is distinct from f.object_normalized as begins_period
+        partition by f.is_from_admin order by f.valid_from, f.recorded_at, f.fact_id)
+          is distinct from f.object_normalized as begins_period
     from facts.facts_with_key(key, is_single) f
     where f.retracted_at is null
   ), placed as (

@@ -17,7 +17,8 @@ begin
 
   -- The check avoids an empty statement, which would still run the statement triggers.
   if exists (
-    select from facts.facts_with_key(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id where e.ttl <= now()) then
+    select from facts.facts_with_key(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id
+    where e.ttl <= now()) then
     delete from public.fact_evidence e
     where e.ttl <= now() and e.fact_id in (select f.fact_id from facts.facts_with_key(key, is_single) f);
   end if;

@@ -121,7 +121,8 @@ begin
 
   id := facts.fact_at(key, is_single, begins_at, by_admin);
   if id is null then
-    new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
+    new_fact_id := facts.insert_fact(
+      key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
   -- A fact that is stated again from its end on holds again.
@@ -154,7 +155,8 @@ begin
   -- The fact may have been merged with an equal one.
   select f.* into fact
   from public.knowledge_facts f join public.fact_evidence e on e.fact_id = f.fact_id
-  where e.packet_id = assert_fact_from.packet_id and f.audience_id = key.audience_id and f.subject_normalized = key.subject_normalized
+  where e.packet_id = assert_fact_from.packet_id and f.audience_id = key.audience_id
+    and f.subject_normalized = key.subject_normalized
     and f.predicate = key.predicate and f.object_normalized = key.object_normalized and f.retracted_at is null
   order by f.fact_id = id desc, f.valid_from desc
   limit 1;

@@ -5,7 +5,8 @@ create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default 
 returns setof facts.fact_key
 language sql stable set search_path = ''
 begin atomic
-  select distinct (f.tenant_id, coalesce(keys_of_evidence.audience_id, f.audience_id), f.subject_normalized, f.predicate, f.object_normalized)::facts.fact_key
+  select distinct (f.tenant_id, coalesce(keys_of_evidence.audience_id, f.audience_id), f.subject_normalized, f.predicate,
+    f.object_normalized)::facts.fact_key
   from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
   where e.packet_id = keys_of_evidence.packet_id
   -- All callers take the locks in this order, which rules out deadlocks.

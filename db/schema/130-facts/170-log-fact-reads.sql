@@ -37,7 +37,8 @@ begin
   end if;
   perform audit.add_audit_row(
     read_id, 'READ', 'knowledge_facts', null, left(project_id, 200), left(scope, 63),
-    (details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[]) || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
+    (details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[])
+      || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
   if is_use and cardinality(facts) > 0 then
     perform importance.log_accesses('search', array_agg(f.fact_id), array_agg(f.scope), array_agg(f.project_id),
       audit_id => read_id, target_type => 'fact')

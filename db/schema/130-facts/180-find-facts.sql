@@ -4,7 +4,8 @@
 create function facts.names_of_object(object jsonb)
 returns text[]
 language sql stable parallel safe set search_path = ''
-return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}') else array[facts.object_text(object)] end;
+return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}')
+  else array[facts.object_text(object)] end;
 
 comment on function facts.names_of_object is
   'Returns the forms that an object may be stored in: all names of the entity if it is a text, otherwise the value.';

@@ -20,7 +20,8 @@ returns table (fact_id uuid, valid_from timestamptz, valid_to timestamptz, repla
 language sql stable set search_path = '' set plan_cache_mode = force_custom_plan
 begin atomic
   with statements as (
-    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin, e.valid_from, e.created_at,
+    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin,
+      e.valid_from, e.created_at,
       e.valid_to, e.end_stated_at,
       bool_or(e.is_from_admin) over (partition by f.fact_id) = e.is_from_admin as is_decisive
     from public.knowledge_facts f
@@ -29,7 +30,8 @@ begin atomic
       and (facts_known_at.predicate is null or f.predicate = facts_known_at.predicate)
       and (f.retracted_at is null or f.retracted_at > facts_known_at.known_at)
   ), known_then as (
-    select s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued, bool_or(s.is_from_admin) as is_from_admin,
+    select s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued,
+      bool_or(s.is_from_admin) as is_from_admin,
       min(s.valid_from) filter (where s.is_decisive or not s.is_single_valued) as valid_from,
       min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at,
       (array_agg(s.valid_to order by s.end_stated_at desc)

@@ -50,7 +50,8 @@ begin
     perform importance.roll_up_accesses_between(progress.to_xid, progress.to_xid, progress.era_after);
     return 1;
   end if;
-  until_xid := case when until_xid is null then horizon when until_xid > first_xid then until_xid else ((first_xid::text::numeric + 1)::text)::xid8 end;
+  until_xid := case when until_xid is null then horizon when until_xid > first_xid then until_xid
+    else ((first_xid::text::numeric + 1)::text)::xid8 end;
   -- Facts before the statistics of memories, the order in which writers of facts lock them.
   perform facts.roll_up_fact_accesses_between(progress.to_xid, until_xid, progress.era_after);
   perform importance.roll_up_accesses_between(progress.to_xid, until_xid, progress.era_after);
