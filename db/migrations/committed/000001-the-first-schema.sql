@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3ca4eff5991136ab608dc6832c73036eb62b2863
+--! Hash: sha1:1747974e86efe63bcbedafc378c2fd2fe0da088a
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8,11 +8,9 @@
 alter default privileges revoke execute on functions from public;
 
 create schema identity;
-
 comment on schema identity is
-  'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller. Not '
-  'exposed over GraphQL; callers can execute only the functions granted to them one by one.';
-
+  'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller. Not exposed over '
+  'GraphQL; callers can execute only the functions granted to them one by one.';
 grant usage on schema public, identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 -- A gateway without owner rights checks here whether all migrations have run.
@@ -23,31 +21,25 @@ grant select on graphile_migrate.migrations to l9_worker;
 --! Included 010-identity/010-raise-error.sql
 -- Raises the documented errors: triggers, checks and operations of all chapters call raise_error().
 
-create function identity.raise_error(errcode text, message text, field text default null, hint text default null)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function identity.raise_error(errcode text, message text, field text default null, hint text default null) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   raise exception using
     errcode = errcode,
     message = message,
     column = coalesce(field, ''),
     hint = coalesce(hint, '');
-end
-$$;
-
+end $$;
 comment on function identity.raise_error is
-  'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that begins with L9, a message fit '
-  'for the caller, and the name of the field that the error is about.';
-
+  'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that begins with L9, a message fit for the caller, '
+  'and the name of the field that the error is about.';
 grant execute on function identity.raise_error to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/010-raise-error.sql
 --! Included 010-identity/015-given.sql
 -- What a caller gave: hosts fill in what they leave out with an empty list or text. Searches and saves read their optional
 -- arguments so.
 
-create function identity.is_blank(value text)
-returns boolean
+create function identity.is_blank(value text) returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined. The characters are told by their code points, since classes depend on the locale:
 -- white space, those without a shape as in words.invisible_characters(), the fillers of Hangul, the blank of Braille.
@@ -55,19 +47,13 @@ return value !~ '[^\u0009-\u000d\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160
   '\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0'
   '\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';
 
-create function identity.given_text(value text)
-returns text
-language sql immutable parallel safe
+create function identity.given_text(value text) returns text language sql immutable parallel safe
 return case when not identity.is_blank(value) then value end;
 
-create function identity.given_list(list text[])
-returns text[]
-language sql immutable parallel safe
+create function identity.given_list(list text[]) returns text[] language sql immutable parallel safe
 return nullif(list, '{}');
 
-create function identity.given_object(value jsonb)
-returns jsonb
-language sql immutable parallel safe set search_path = ''
+create function identity.given_object(value jsonb) returns jsonb language sql immutable parallel safe set search_path = ''
 return (
   select pg_catalog.jsonb_object_agg(f.key, f.value)
   from pg_catalog.jsonb_each(value) as f
@@ -75,70 +61,52 @@ return (
     and not (pg_catalog.jsonb_typeof(f.value) = 'string' and identity.is_blank(f.value #>> '{}')));
 
 comment on function identity.is_blank is 'True if a text has nothing that can be seen.';
-comment on function identity.given_text is
-  'The text, or null if it is blank: an optional text that is blank was left out.';
-comment on function identity.given_list is
-  'The list, or null if it is empty: an optional list that is empty was left out.';
+comment on function identity.given_text is 'The text, or null if it is blank: an optional text that is blank was left out.';
+comment on function identity.given_list is 'The list, or null if it is empty: an optional list that is empty was left out.';
 comment on function identity.given_object is
-  'The object without its fields that are null, an empty list or a blank text: those were left out. Null if none is '
-  'left.';
-
-grant execute on function
-  identity.is_blank, identity.given_text, identity.given_list, identity.given_object
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'The object without its fields that are null, an empty list or a blank text: those were left out. Null if none is left.';
+grant execute on function identity.is_blank, identity.given_text, identity.given_list, identity.given_object to l9_agent,
+  l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/015-given.sql
 --! Included 010-identity/020-check-bytes.sql
 -- Refuses a text that is too long. The checks of names, facts, relationships, events and feedback call check_bytes().
 
-create function identity.check_bytes(value text, max_bytes integer, field text)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function identity.check_bytes(value text, max_bytes integer, field text) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if octet_length(value) > max_bytes then
     perform identity.raise_error('L9LIM', format('%s: at most %s bytes, got %s', field, max_bytes, octet_length(value)), field);
   end if;
-end
-$$;
-
+end $$;
 comment on function identity.check_bytes is 'Raises L9LIM for this field if the text exceeds the byte limit.';
-
 grant execute on function identity.check_bytes to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/020-check-bytes.sql
 --! Included 010-identity/025-check-numbers.sql
 -- Refuses JSON with numbers that most readers of JSON would change. The trigger that normalises memories and the
 -- checks of facts and task reflections call check_numbers().
 
-create function identity.is_exact_number(value jsonb)
-returns boolean
-language plpgsql immutable parallel safe set search_path = '' set extra_float_digits = 1
-as $$
+create function identity.is_exact_number(value jsonb) returns boolean
+language plpgsql immutable parallel safe set search_path = '' set extra_float_digits = 1 as $$
 begin
   -- Statements of their own: in one expression the planner would cast a constant before it tests.
   if not pg_input_is_valid(value::text, 'double precision') then
     return false;
   end if;
   return value::numeric = value::text::double precision::text::numeric;
-end
-$$;
-
+end $$;
 comment on function identity.is_exact_number is
   'True if a double, which is what JavaScript and most other readers of JSON have, holds exactly this number.';
 
-create function identity.may_hold_long_number(document text)
-returns boolean
+create function identity.may_hold_long_number(document text) returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 return document ~ '[0-9][0-9.]{15}';
-
 comment on function identity.may_hold_long_number is
-  'True if a document may hold a number that a double does not hold exactly. Up to 15 digits are always exact, so '
-  'most documents are not looked through.';
+  'True if a document may hold a number that a double does not hold exactly. Up to 15 digits are always exact, so most documents '
+  'are not looked through.';
 
-create function identity.check_numbers(value jsonb, field text)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function identity.check_numbers(value jsonb, field text) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if identity.may_hold_long_number(value::text) and exists (
       select from jsonb_path_query(value, '$.** ? (@.type() == "number")') as numbers (number)
@@ -147,118 +115,82 @@ begin
       format('%s: holds a number that has more digits than a number keeps (about 15 digits, up to 2^53): send it as a text',
         field), field);
   end if;
-end
-$$;
-
+end $$;
 comment on function identity.check_numbers is
-  'Raises L9VAL for this field if the value holds a number that its readers would change, because a double does not '
-  'hold it exactly.';
-
-grant execute on function
-  identity.is_exact_number, identity.may_hold_long_number, identity.check_numbers
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'Raises L9VAL for this field if the value holds a number that its readers would change, because a double does not hold it '
+  'exactly.';
+grant execute on function identity.is_exact_number, identity.may_hold_long_number, identity.check_numbers to l9_agent, l9_admin,
+  l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/025-check-numbers.sql
 --! Included 010-identity/027-uuid-of.sql
 -- Reads an id out of a text that may be anything. Views of kinds, the audit of GraphQL and the successors of memories call it.
 
 -- In plpgsql, because the planner folds constants: in one expression it would cast before it tests.
-create function identity.uuid_of(value text)
-returns uuid
-language plpgsql immutable strict parallel safe set search_path = ''
-as $$
+create function identity.uuid_of(value text) returns uuid
+language plpgsql immutable strict parallel safe set search_path = '' as $$
 begin
   if pg_input_is_valid(value, 'uuid') then
     return value::uuid;
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function identity.uuid_of is 'The UUID that a text is; null if it is not one.';
-
 grant execute on function identity.uuid_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/027-uuid-of.sql
 --! Included 010-identity/030-names.sql
 -- Patterns and lists that tables and functions share. They are inlined into the statements that call them: hence no
 -- `set search_path`; their bodies are parsed here, once.
 
-create function identity.is_identifier(value text)
-returns boolean
-language sql immutable parallel safe
+create function identity.is_identifier(value text) returns boolean language sql immutable parallel safe
 return value ~ '^[a-z0-9][a-z0-9_-]{0,62}$';
-
 comment on function identity.is_identifier is
   'True if the value can name a tenant or a scope: 1 to 63 lower-case letters, digits, - and _. Null for null.';
 
-create function identity.is_display_name(value text, max_length integer)
-returns boolean
-language sql immutable parallel safe
+create function identity.is_display_name(value text, max_length integer) returns boolean language sql immutable parallel safe
 return value ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]*[^[:cntrl:][:space:]])?$' and pg_catalog.char_length(value) <= max_length;
-
 comment on function identity.is_display_name is
-  'True if the value can be shown as a name: 1 to max_length characters, no control characters, no leading or '
-  'trailing white space. Null for null.';
+  'True if the value can be shown as a name: 1 to max_length characters, no control characters, no leading or trailing white '
+  'space. Null for null.';
 
-create function identity.is_caller_name(value text)
-returns boolean
-language sql immutable parallel safe
+create function identity.is_caller_name(value text) returns boolean language sql immutable parallel safe
 return value ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$';
-
 comment on function identity.is_caller_name is
   'True if the value can name a caller: 1 to 63 letters, digits, ., _ and -. Null for null.';
 
-create function identity.is_project_id(value text)
-returns boolean
+create function identity.is_project_id(value text) returns boolean
 language sql immutable parallel safe
 -- The length by itself: {1,200} would make 200 states of the expression, which take 30 times as long.
 return value ~ '^[A-Za-z0-9._/@:+-]+$' and pg_catalog.char_length(value) <= 200;
-
 comment on function identity.is_project_id is
   'True if the value can name a project: 1 to 200 letters, digits or ._/@:+-. Null for null.';
 
-create function identity.is_branch(value text)
-returns boolean
+create function identity.is_branch(value text) returns boolean
 language sql immutable parallel safe
 -- As `git check-ref-format --branch` has it.
 return pg_catalog.char_length(value) between 1 and 255 and value !~ '[[:cntrl:] ~^:?*\[\\]'
   and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
-
 comment on function identity.is_branch is
   'True if the value can name a branch: 1 to 255 characters that Git allows as the name of one. Null for null.';
 
-create function identity.caller_roles()
-returns text[]
-language sql immutable parallel safe
+create function identity.caller_roles() returns text[] language sql immutable parallel safe
 return array['l9_agent', 'l9_admin', 'l9_platform_admin'];
-
 comment on function identity.caller_roles is 'The database roles under which an actor can call.';
 
-create function identity.default_tenant_id()
-returns uuid
-language sql immutable parallel safe
+create function identity.default_tenant_id() returns uuid language sql immutable parallel safe
 return '00000000-0000-7000-8000-000000000001'::uuid;
-
 comment on function identity.default_tenant_id is 'Id of the tenant default, which every installation has.';
-
-grant execute on function
-  identity.is_identifier, identity.is_display_name, identity.is_caller_name, identity.is_project_id,
-  identity.is_branch, identity.caller_roles, identity.default_tenant_id
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function identity.is_identifier, identity.is_display_name, identity.is_caller_name, identity.is_project_id,
+  identity.is_branch, identity.caller_roles, identity.default_tenant_id to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/030-names.sql
 --! Included 010-identity/040-claims.sql
 -- Reads the claims that the gateway sets for a transaction. The identity of the caller is computed from them.
 -- Without a search_path claim() and current_role_name() are inlined: a save reads a dozen claims.
 
-create function identity.claim(name text)
-returns text
-language sql stable parallel safe
+create function identity.claim(name text) returns text language sql stable parallel safe
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
-
 comment on function identity.claim is 'A claim of this transaction, or null if the claim is missing or empty.';
 
-create function identity.list_claim(name text)
-returns text[]
-language sql stable parallel safe set search_path = ''
+create function identity.list_claim(name text) returns text[] language sql stable parallel safe set search_path = ''
 return case
   when identity.claim(name) is null then array['*']
   when pg_catalog.left(identity.claim(name), 1) <> '[' then pg_catalog.string_to_array(identity.claim(name), ',')
@@ -266,33 +198,25 @@ return case
     array(select pg_catalog.jsonb_array_elements_text(identity.claim(name)::jsonb))
   else '{}'
 end;
-
 comment on function identity.list_claim is
   'A claim that is a list, given as JSON or separated by commas: {*} if it is missing, empty if it is malformed.';
 
-create function identity.current_role_name()
-returns text
-language sql stable parallel safe
+create function identity.current_role_name() returns text language sql stable parallel safe
 return case pg_catalog.current_setting('role')
   when 'none' then session_user::text
   else pg_catalog.current_setting('role')
 end;
-
 comment on function identity.current_role_name is
   'Role that the session has taken. Unlike current_user, it is the caller''s role inside a definer function too.';
 
-create function identity.intersect_scopes(list text[], claimed text[])
-returns text[]
+create function identity.intersect_scopes(list text[], claimed text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
 return case when '*' = any (claimed) then list
   else array(select l.entry from unnest(list) with ordinality as l (entry, position)
     where l.entry = any (claimed) order by l.position) end;
-
 comment on function identity.intersect_scopes is 'Intersection of a list with the claimed values; {*} means all.';
-
-grant execute on function
-  identity.claim, identity.list_claim, identity.current_role_name
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function identity.claim, identity.list_claim, identity.current_role_name to l9_agent, l9_admin,
+  l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/040-claims.sql
 --! Included 010-identity/050-current-identity.sql
 -- The caller of a transaction and what it may do. Policies, triggers and operations ask current_identity(), most of
@@ -312,18 +236,15 @@ create type identity.identity as (
   projects text[],
   can_clean_up boolean
 );
-
 comment on type identity.identity is
   'The caller of this transaction and its permissions, after its claims were limited by the actor''s row.';
 
 -- Every policy and row trigger calls this function, so it must be fast: plpgsql caches its plan for the session, missing
 -- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).
-create function identity.current_identity()
-returns identity.identity
+create function identity.current_identity() returns identity.identity
 language plpgsql stable parallel safe security definer set search_path = ''
 -- These force the primary-key lookup: on tiny tables the planner prefers a sequential scan over all tenants.
-set enable_seqscan = off set enable_bitmapscan = off
-as $$
+set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   me identity.identity;
   tenant_claim text := nullif(current_setting('jwt.claims.tenant_id', true), '');
@@ -378,13 +299,10 @@ begin
     return null;
   end if;
   return me;
-end
-$$;
-
+end $$;
 comment on function identity.current_identity is
-  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not '
-  'match. Definer: reads identity tables, which callers see only in part.';
-
+  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not match. Definer: '
+  'reads identity tables, which callers see only in part.';
 grant execute on function identity.current_identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/050-current-identity.sql
 --! Included 010-identity/060-current-claims.sql
@@ -393,79 +311,55 @@ grant execute on function identity.current_identity to l9_agent, l9_admin, l9_pl
 
 -- Without a search_path these are inlined: policies ask them dozens of times in a search.
 
-create function identity.current_tenant_id() returns uuid
-language sql stable parallel safe
+create function identity.current_tenant_id() returns uuid language sql stable parallel safe
 return (identity.current_identity()).tenant_id;
-
 comment on function identity.current_tenant_id is 'The caller''s tenant, or null without an identity.';
 
-create function identity.current_org_id() returns uuid
-language sql stable parallel safe
+create function identity.current_org_id() returns uuid language sql stable parallel safe
 return (identity.current_identity()).org_id;
-
 comment on function identity.current_org_id is 'The caller''s org, or null.';
 
-create function identity.current_user_id() returns uuid
-language sql stable parallel safe
+create function identity.current_user_id() returns uuid language sql stable parallel safe
 return (identity.current_identity()).user_id;
-
 comment on function identity.current_user_id is 'The user that the caller acts for, or null.';
 
-create function identity.current_caller() returns text
-language sql stable parallel safe
+create function identity.current_caller() returns text language sql stable parallel safe
 return (identity.current_identity()).caller;
-
 comment on function identity.current_caller is 'The caller''s name, such as L or C, or null without an identity.';
 
-create function identity.current_creator() returns text
-language sql stable parallel safe
+create function identity.current_creator() returns text language sql stable parallel safe
 return (identity.current_identity()).creator;
+comment on function identity.current_creator is 'The value of metadata.creator in the caller''s own memories, or null.';
 
-comment on function identity.current_creator is
-  'The value of metadata.creator in the caller''s own memories, or null.';
-
-create function identity.current_scopes() returns text[]
-language sql stable parallel safe
+create function identity.current_scopes() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).readable_scopes, '{}');
-
 comment on function identity.current_scopes is
   'Scopes that the caller can read: both claimed and registered. Empty without an identity.';
 
-create function identity.current_writable_scopes() returns text[]
-language sql stable parallel safe
+create function identity.current_writable_scopes() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).writable_scopes, '{}');
-
 comment on function identity.current_writable_scopes is
   'Scopes that the caller can write: both claimed and registered. Empty without an identity.';
 
-create function identity.current_projects() returns text[]
-language sql stable parallel safe
+create function identity.current_projects() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).projects, '{}');
-
 comment on function identity.current_projects is
   'Projects that the caller can work in; {*} means every project. Empty without an identity.';
 
 -- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
-create function identity.has_every_project() returns boolean
-language sql stable parallel safe
+create function identity.has_every_project() returns boolean language sql stable parallel safe
 return coalesce('*' = any ((identity.current_identity()).projects), false);
-
 comment on function identity.has_every_project is 'True if the caller can work in every project of its tenant.';
-
-grant execute on function
-  identity.current_tenant_id, identity.current_org_id, identity.current_user_id, identity.current_caller,
+grant execute on function identity.current_tenant_id, identity.current_org_id, identity.current_user_id, identity.current_caller,
   identity.current_creator, identity.current_scopes, identity.current_writable_scopes, identity.current_projects,
-  identity.has_every_project
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  identity.has_every_project to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/060-current-claims.sql
 --! Included 010-identity/070-require-identity.sql
 -- Operations begin with require_identity(), so that a session without a caller gets an error and not an empty answer;
 -- require_admin() is for what only administrators do.
 
-create function identity.require_identity()
-returns identity.identity
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function identity.require_identity() returns identity.identity
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
 begin
@@ -473,15 +367,11 @@ begin
     perform identity.raise_error('L9AUT', 'this session has no identity: its claims do not name an active caller of its role');
   end if;
   return me;
-end
-$$;
-
+end $$;
 comment on function identity.require_identity is 'Returns current_identity(), or raises L9AUT if there is none.';
 
-create function identity.require_admin()
-returns identity.identity
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function identity.require_admin() returns identity.identity
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
 begin
@@ -489,46 +379,33 @@ begin
     perform identity.raise_error('L9SCP', 'only administrators can do this');
   end if;
   return me;
-end
-$$;
-
+end $$;
 comment on function identity.require_admin is
-  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another '
-  'role).';
-
-grant execute on function
-  identity.require_identity, identity.require_admin
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another role).';
+grant execute on function identity.require_identity, identity.require_admin to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/070-require-identity.sql
 --! Included 010-identity/080-has-every-scope.sql
 -- Tells whether a caller has all scopes, also those to come. require_administrator() and the policies of scopes,
 -- tasks and extraction call it.
 
-create function identity.has_every_scope()
-returns boolean
-language plpgsql stable parallel safe security definer set search_path = ''
-as $$
+create function identity.has_every_scope() returns boolean
+language plpgsql stable parallel safe security definer set search_path = '' as $$
 begin
   return '*' = any (identity.list_claim('scopes')) and exists (
     select from public.actors a, identity.current_identity() as me
     where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes)
       and '*' = any (a.writable_scopes));
-end
-$$;
-
+end $$;
 comment on function identity.has_every_scope is
-  'True if the caller can read and write every present and future scope of its tenant: its actor''s row says so, '
-  'and its token is not limited to some scopes. Definer: reads actors.';
-
+  'True if the caller can read and write every present and future scope of its tenant: its actor''s row says so, and its token '
+  'is not limited to some scopes. Definer: reads actors.';
 grant execute on function identity.has_every_scope to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/080-has-every-scope.sql
 --! Included 010-identity/090-operator-reads.sql
 -- Audits what operators read. The policies platform_override of all tables call allow_and_audit_operator_read().
 
-create function identity.allow_and_audit_operator_read(table_name text)
-returns boolean
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function identity.allow_and_audit_operator_read(table_name text) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
 begin
@@ -539,25 +416,20 @@ begin
   raise log 'l9-memory: platform admin % of tenant % reads %', me.caller, me.tenant_id, table_name;
   perform audit.write_audit('READ', table_name, details => '{"reader": "operator"}');
   return true;
-end
-$$;
-
+end $$;
 comment on function identity.allow_and_audit_operator_read is
-  'Returns true if the caller is an active platform admin, and then writes an audit row READ. Policies for '
-  'l9_platform_admin call it inside (select …), so each query writes one row per table that it reads. Raises in a '
-  'read-only transaction, because the read could not be audited. It calls audit.write_audit(), which a later '
-  'chapter creates: this is the only reference from a chapter to a later one. Definer: writes audit_log.';
-
+  'Returns true if the caller is an active platform admin, and then writes an audit row READ. Policies for l9_platform_admin '
+  'call it inside (select …), so each query writes one row per table that it reads. Raises in a read-only transaction, because '
+  'the read could not be audited. It calls audit.write_audit(), which a later chapter creates: this is the only reference from a '
+  'chapter to a later one. Definer: writes audit_log.';
 grant execute on function identity.allow_and_audit_operator_read to l9_platform_admin;
 --! EndIncluded 010-identity/090-operator-reads.sql
 --! Included 010-identity/100-refresh-active-actors.sql
 -- Recomputes the cache identity.active_actors. Triggers of tenants, scopes and actors do so in the transaction that
 -- changes them.
 
-create function identity.refresh_active_actors(tenant_id uuid)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function identity.refresh_active_actors(tenant_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
 begin
   -- The lock serialises changes of one tenant, so that the second transaction sees the changes of the first: each statement
   -- after this one takes a new snapshot.
@@ -575,16 +447,12 @@ begin
   left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
   where a.tenant_id = refresh_active_actors.tenant_id and a.is_active
   group by a.tenant_id, a.caller;
-end
-$$;
-
+end $$;
 comment on function identity.refresh_active_actors is
   'Recomputes the rows of a tenant in active_actors. Not executable by callers.';
 
-create function identity.tg__refresh_active_actors()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function identity.tg__refresh_active_actors() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   if tg_op = 'TRUNCATE' then
     -- Truncating one of these tables also truncates the tables that reference it, so no active actor remains.
@@ -598,21 +466,16 @@ begin
     perform identity.refresh_active_actors(new.tenant_id);
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function identity.tg__refresh_active_actors is
-  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables '
-  'cannot write active_actors.';
+  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables cannot write '
+  'active_actors.';
 --! EndIncluded 010-identity/100-refresh-active-actors.sql
 --! Included 010-identity/110-tenants.sql
 -- The tenants. Operators create and deactivate them with functions; callers of an inactive tenant have no identity.
 
-create function identity.is_call_limit(calls integer)
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function identity.is_call_limit(calls integer) returns boolean language sql immutable parallel safe set search_path = ''
 return calls between 1 and 100000000;
-
 comment on function identity.is_call_limit is
   'True if an actor or tenant may be limited to this number of calls a minute: from 1 to 100,000,000.';
 
@@ -629,13 +492,11 @@ create table public.tenants (
   constraint tenant_call_limits_in_range check (
     identity.is_call_limit(reads_per_minute) and identity.is_call_limit(writes_per_minute))
 );
-
 comment on table public.tenants is 'Top-level owner. Nothing is shared between tenants.';
 comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
 comment on column public.tenants.created_at is 'When the tenant was created.';
 comment on column public.tenants.name is 'Unique name: lower-case letters, digits, - and _.';
-comment on column public.tenants.is_active is
-  'If false, no caller of this tenant has an identity, whatever its token says.';
+comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
 comment on column public.tenants.audits_query_text is
   'If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.';
 comment on column public.tenants.reads_per_minute is
@@ -665,9 +526,7 @@ comment on policy platform_override on public.tenants is 'Operators see every te
 comment on policy definer_functions on public.tenants is 'current_identity() checks whether the tenant is active.';
 comment on policy definer_inserts on public.tenants is 'create_tenant() inserts.';
 comment on policy definer_updates on public.tenants is
-  'deactivate_tenant(), reactivate_tenant(), set_query_text_audit() and set_tenant_limits() update. Nothing deletes '
-  'a tenant.';
-
+  'deactivate_tenant(), reactivate_tenant(), set_query_text_audit() and set_tenant_limits() update. Nothing deletes a tenant.';
 grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.
 --! EndIncluded 010-identity/110-tenants.sql
@@ -687,15 +546,13 @@ create table public.orgs (
   constraint org_name_unique unique (tenant_id, name),
   constraint org_name_plain check (identity.is_display_name(name, 200))
 );
-
 comment on table public.orgs is
-  'Organisations of a tenant. A token may name an org that is not registered here, because an identity provider may '
-  'manage orgs; a registered org must be active.';
+  'Organisations of a tenant. A token may name an org that is not registered here, because an identity provider may manage orgs; '
+  'a registered org must be active.';
 comment on column public.orgs.tenant_id is 'Tenant that the org belongs to.';
 comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
 comment on column public.orgs.name is 'Display name, unique in the tenant.';
-comment on column public.orgs.is_active is
-  'If false, a caller that claims this org has no identity, whatever its token says.';
+comment on column public.orgs.is_active is 'If false, a caller that claims this org has no identity, whatever its token says.';
 comment on column public.orgs.created_at is 'When the org was registered.';
 
 alter table public.orgs enable row level security;
@@ -720,9 +577,7 @@ comment on policy admin_override on public.orgs is 'Admins see the orgs of their
 comment on policy platform_override on public.orgs is 'Operators see every org; each read is audited.';
 comment on policy definer_functions on public.orgs is 'current_identity() checks whether the org is active.';
 comment on policy definer_inserts on public.orgs is 'create_org() inserts.';
-comment on policy definer_updates on public.orgs is
-  'deactivate_org() and reactivate_org() update. Nothing deletes an org.';
-
+comment on policy definer_updates on public.orgs is 'deactivate_org() and reactivate_org() update. Nothing deletes an org.';
 grant select on public.orgs to l9_admin, l9_platform_admin;
 -- No grant for l9_agent: an agent does not need to know the orgs of its tenant. No role can insert, update or delete: identity
 -- tables change through functions only.
@@ -747,17 +602,14 @@ create index users_org_idx on public.users (tenant_id, org_id);
 
 -- The planner's statistics would keep sampled names after their erasure.
 alter table public.users alter column name set statistics 0;
-
 comment on table public.users is
-  'Users of a tenant. A token may name a user that is not registered here; a registered user must be active, and '
-  'its claim must come with the claim of its org.';
+  'Users of a tenant. A token may name a user that is not registered here; a registered user must be active, and its claim must '
+  'come with the claim of its org.';
 comment on column public.users.tenant_id is 'Tenant that the user belongs to.';
 comment on column public.users.user_id is 'Id, as in the claim user_id.';
-comment on column public.users.org_id is
-  'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
+comment on column public.users.org_id is 'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
 comment on column public.users.name is 'Display name.';
-comment on column public.users.is_active is
-  'If false, a caller that claims this user has no identity, whatever its token says.';
+comment on column public.users.is_active is 'If false, a caller that claims this user has no identity, whatever its token says.';
 comment on column public.users.created_at is 'When the user was registered.';
 
 alter table public.users enable row level security;
@@ -786,9 +638,7 @@ comment on policy admin_override on public.users is 'Admins see the users of the
 comment on policy platform_override on public.users is 'Operators see every user; each read is audited.';
 comment on policy definer_functions on public.users is 'current_identity() checks whether the user is active.';
 comment on policy definer_inserts on public.users is 'create_user() inserts.';
-comment on policy definer_updates on public.users is
-  'deactivate_user() and reactivate_user() update. Nothing deletes a user.';
-
+comment on policy definer_updates on public.users is 'deactivate_user() and reactivate_user() update. Nothing deletes a user.';
 grant select on public.users to l9_admin, l9_platform_admin;
 -- No grant for l9_agent: an agent does not need to know the users of its tenant. No role can insert, update or delete: identity
 -- tables change through functions only.
@@ -807,10 +657,9 @@ create table public.scopes (
   primary key (tenant_id, scope),
   constraint scope_name_plain check (identity.is_identifier(scope))
 );
-
 comment on table public.scopes is
-  'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and global are built '
-  'in, and a tenant can add its own.';
+  'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and global are built in, and a '
+  'tenant can add its own.';
 comment on column public.scopes.tenant_id is 'Tenant that the scope belongs to.';
 comment on column public.scopes.scope is 'Name: lower-case letters, digits, - and _.';
 comment on column public.scopes.description is 'Purpose of the scope.';
@@ -818,8 +667,7 @@ comment on column public.scopes.is_active is
   'If false, no caller can read or write the scope until it is reactivated. Its memories are kept.';
 comment on column public.scopes.created_at is 'When the scope was registered.';
 comment on column public.scopes.is_project_scoped is
-  'True: each memory of this scope belongs to a project. False: its memories belong to no project, and their '
-  'project_id is null.';
+  'True: each memory of this scope belongs to a project. False: its memories belong to no project, and their project_id is null.';
 
 create trigger _600_active_actors after insert or update or delete on public.scopes
   for each row execute function identity.tg__refresh_active_actors();
@@ -846,12 +694,10 @@ comment on policy scope_access on public.scopes is
 comment on policy inactive_scopes on public.scopes is
   'An admin that has every scope also sees the inactive scopes, so that it can reactivate them.';
 comment on policy platform_override on public.scopes is 'Operators see every scope; each read is audited.';
-comment on policy definer_functions on public.scopes is
-  'current_identity() and the scope checks of triggers read scopes.';
+comment on policy definer_functions on public.scopes is 'current_identity() and the scope checks of triggers read scopes.';
 comment on policy definer_inserts on public.scopes is 'register_scope() and create_tenant() insert.';
 comment on policy definer_updates on public.scopes is
   'register_scope(), deactivate_scope() and reactivate_scope() update. Nothing deletes a scope.';
-
 grant select on public.scopes to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.
 --! EndIncluded 010-identity/140-scopes.sql
@@ -897,53 +743,47 @@ create table public.actors (
   -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
   constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
 );
-
 comment on table public.actors is
-  'The agents known to the system. The claims of a token are limited by its actor''s row: the effective scopes are '
-  'those that are both claimed and registered here.';
+  'The agents known to the system. The claims of a token are limited by its actor''s row: the effective scopes are those that '
+  'are both claimed and registered here.';
 comment on column public.actors.tenant_id is 'Tenant that the actor belongs to.';
 comment on column public.actors.created_at is 'When the actor was registered.';
-comment on column public.actors.caller is
-  'Name that the claim `caller` of a token, or an API key, stands for, such as L or C.';
+comment on column public.actors.caller is 'Name that the claim `caller` of a token, or an API key, stands for, such as L or C.';
 comment on column public.actors.creator is
-  'Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It '
-  'never changes, and no other actor can take it.';
+  'Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It never '
+  'changes, and no other actor can take it.';
 comment on column public.actors.source is 'Written to metadata.source of every memory that this actor saves.';
 comment on column public.actors.agent is 'Written to metadata.agent of every memory that this actor saves.';
 comment on column public.actors.role is
-  'The only database role under which this caller has an identity. A session as l9_agent that claims to be L has '
-  'none.';
-comment on column public.actors.readable_scopes is
-  'Scopes that the actor can read; {*} means every scope of the tenant.';
-comment on column public.actors.writable_scopes is
-  'Scopes that the actor can write; {*} means every scope of the tenant.';
+  'The only database role under which this caller has an identity. A session as l9_agent that claims to be L has none.';
+comment on column public.actors.readable_scopes is 'Scopes that the actor can read; {*} means every scope of the tenant.';
+comment on column public.actors.writable_scopes is 'Scopes that the actor can write; {*} means every scope of the tenant.';
 comment on column public.actors.can_clean_up is 'True if the actor can delete expired memories.';
 comment on column public.actors.reads_per_minute is
-  'How many reads a minute the gateway admits from each key of this actor, and from each user it acts for. Further '
-  'ones get L9RAT.';
+  'How many reads a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get '
+  'L9RAT.';
 comment on column public.actors.writes_per_minute is
-  'How many writes a minute the gateway admits from each key of this actor, and from each user it acts for. Further '
-  'ones get L9RAT.';
+  'How many writes a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get '
+  'L9RAT.';
 comment on column public.actors.max_importance is
-  'The upper bound of importance for the memories that the actor writes, from 0 to 1. A greater value counts as '
-  'this one. Null means the default of its role: 0.5 for an agent, 1 for others.';
+  'The upper bound of importance for the memories that the actor writes, from 0 to 1. A greater value counts as this one. Null '
+  'means the default of its role: 0.5 for an agent, 1 for others.';
 comment on column public.actors.max_confidence is
-  'The upper bound of confidence for the facts and relations that the actor states, from 0 to 1. A greater value '
-  'counts as this one. Null means the default of its role: 0.8 for an agent, 1 for others.';
+  'The upper bound of confidence for the facts and relations that the actor states, from 0 to 1. A greater value counts as this '
+  'one. Null means the default of its role: 0.8 for an agent, 1 for others.';
 comment on column public.actors.max_lesson_confidence is
-  'The upper bound of confidence for the lessons that the actor writes, from 0 to 1. A greater value counts as this '
-  'one. Null means the default of its role: 0.7 for an agent, 1 for others.';
+  'The upper bound of confidence for the lessons that the actor writes, from 0 to 1. A greater value counts as this one. Null '
+  'means the default of its role: 0.7 for an agent, 1 for others.';
 comment on column public.actors.max_priority is
-  'The highest priority for the lessons that the actor writes. A higher one counts as this one. Null means the '
-  'default of its role: medium for an agent, critical for others.';
+  'The highest priority for the lessons that the actor writes. A higher one counts as this one. Null means the default of its '
+  'role: medium for an agent, critical for others.';
 comment on column public.actors.login is
-  'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway '
-  'and its members cannot be bound, because their claims are trusted.';
+  'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its '
+  'members cannot be bound, because their claims are trusted.';
 comment on column public.actors.default_project is
-  'Project of what the actor saves without naming one, if neither its key, its token nor its working copy has a '
-  'default; null: none.';
-comment on column public.actors.is_active is
-  'If false, the next request of this actor fails, whatever its token says.';
+  'Project of what the actor saves without naming one, if neither its key, its token nor its working copy has a default; null: '
+  'none.';
+comment on column public.actors.is_active is 'If false, the next request of this actor fails, whatever its token says.';
 
 create trigger _600_active_actors after insert or update or delete on public.actors
   for each row execute function identity.tg__refresh_active_actors();
@@ -971,9 +811,8 @@ comment on policy platform_override on public.actors is 'Operators see every act
 comment on policy definer_functions on public.actors is 'current_identity() reads the row that limits the claims.';
 comment on policy definer_inserts on public.actors is 'register_actor() and create_tenant() insert.';
 comment on policy definer_updates on public.actors is
-  'register_actor(), bind_login(), deactivate_actor() and reactivate_actor() update. Nothing deletes an actor, '
-  'because its memories name it.';
-
+  'register_actor(), bind_login(), deactivate_actor() and reactivate_actor() update. Nothing deletes an actor, because its '
+  'memories name it.';
 grant select on public.actors to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.
 --! EndIncluded 010-identity/150-actors.sql
@@ -992,10 +831,9 @@ create table identity.active_actors (
   writable_scopes text[] not null,
   primary key (tenant_id, caller)
 );
-
 comment on table identity.active_actors is
-  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants '
-  'recompute it in the same transaction; nothing else writes it.';
+  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants recompute it in the '
+  'same transaction; nothing else writes it.';
 
 alter table identity.active_actors enable row level security;
 alter table identity.active_actors force row level security;
@@ -1007,8 +845,7 @@ create policy scope_access on identity.active_actors for select to l9_agent, l9_
 create policy definer_functions on identity.active_actors to l9_owner using (true);
 comment on policy tenant_isolation on identity.active_actors is
   'The same rule as on actors. Callers have no grant on this table.';
-comment on policy scope_access on identity.active_actors is
-  'The same rule as on actors. Callers have no grant on this table.';
+comment on policy scope_access on identity.active_actors is 'The same rule as on actors. Callers have no grant on this table.';
 comment on policy definer_functions on identity.active_actors is
   'current_identity() reads the row that limits the claims; triggers of actors, scopes and tenants write it.';
 
@@ -1022,11 +859,9 @@ language sql stable parallel safe security definer set search_path = ''
 return exists (
   select from public.actors a
   where a.tenant_id = is_admin_creator.tenant_id and a.creator = is_admin_creator.creator and a.role = 'l9_admin');
-
 comment on function identity.is_admin_creator is
-  'True if the actor that writes under this creator name is an administrator of the tenant, active or not. Definer: '
-  'agents read no row of actors but their own.';
-
+  'True if the actor that writes under this creator name is an administrator of the tenant, active or not. Definer: agents read '
+  'no row of actors but their own.';
 grant execute on function identity.is_admin_creator to l9_worker;
 --! EndIncluded 010-identity/165-admin-creators.sql
 --! Included 010-identity/167-names-other-actor.sql
@@ -1039,11 +874,9 @@ return exists (
   where a.tenant_id = (me).tenant_id and a.caller <> (me).caller
     and lower(btrim(normalize(names_other_actor.name, nfkc), e' \t\r\n"''@'))
       in (lower(a.caller), lower(a.creator), lower(a.source), lower(a.agent)));
-
 comment on function identity.names_other_actor is
-  'True if the text is the caller, creator, source or agent name of an actor of the tenant other than this one, in '
-  'any case of letters. Definer: agents read no row of actors but their own.';
-
+  'True if the text is the caller, creator, source or agent name of an actor of the tenant other than this one, in any case of '
+  'letters. Definer: agents read no row of actors but their own.';
 grant execute on function identity.names_other_actor to l9_agent, l9_admin;
 --! EndIncluded 010-identity/167-names-other-actor.sql
 --! Included 010-identity/168-bounds.sql
@@ -1065,21 +898,17 @@ return coalesce((
   from public.actors a
   where a.tenant_id = bounds_of.tenant_id and a.creator = bounds_of.creator),
   row(1, 1, 1, 'critical')::identity.bounds);
-
 comment on function identity.bounds_of is
-  'The bounds of the actor that writes under this creator name. A name without an actor, such as job, has the '
-  'greatest bounds. Definer: agents read no row of actors but their own. Not executable by callers.';
+  'The bounds of the actor that writes under this creator name. A name without an actor, such as job, has the greatest bounds. '
+  'Definer: agents read no row of actors but their own. Not executable by callers.';
 --! EndIncluded 010-identity/168-bounds.sql
 --! Included 010-identity/170-api-keys.sql
 -- Whom each API key stands for and what it is limited to. create_api_key() and revoke_api_key() write the rows;
 -- current_identity() checks that the key in the claims is still valid.
 
-create function identity.tool_sets() returns text[]
-language sql immutable parallel safe set search_path = ''
+create function identity.tool_sets() returns text[] language sql immutable parallel safe set search_path = ''
 return array['core', 'knowledge', 'archive', 'admin'];
-
-comment on function identity.tool_sets is
-  'The sets that the tools of MCP are listed by, and that an API key can be cut down to.';
+comment on function identity.tool_sets is 'The sets that the tools of MCP are listed by, and that an API key can be cut down to.';
 
 create table public.api_keys (
   key_id uuid primary key default uuidv7(),
@@ -1106,10 +935,9 @@ create table public.api_keys (
 );
 
 create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
-
 comment on table public.api_keys is
-  'MCP keys that are stored in the database: the actor that each key stands for, and the limits of the key. The '
-  'keys themselves are not stored.';
+  'MCP keys that are stored in the database: the actor that each key stands for, and the limits of the key. The keys themselves '
+  'are not stored.';
 comment on column public.api_keys.key_id is 'Id, the argument of revoke_api_key().';
 comment on column public.api_keys.tenant_id is 'Tenant of the key''s caller.';
 comment on column public.api_keys.name is 'Purpose of the key, for people.';
@@ -1144,18 +972,14 @@ create policy definer_functions on public.api_keys for select to l9_owner using 
 create policy definer_inserts on public.api_keys for insert to l9_owner with check (true);
 create policy definer_updates on public.api_keys for update to l9_owner using (true);
 comment on policy tenant_isolation on public.api_keys is 'A caller sees only the keys of its tenant.';
-comment on policy org_isolation on public.api_keys is
-  'The same rule as on memories. Agents have no grant on this table.';
-comment on policy user_visibility on public.api_keys is
-  'The same rule as on memories. Agents have no grant on this table.';
+comment on policy org_isolation on public.api_keys is 'The same rule as on memories. Agents have no grant on this table.';
+comment on policy user_visibility on public.api_keys is 'The same rule as on memories. Agents have no grant on this table.';
 comment on policy scope_access on public.api_keys is 'No further limit. Agents have no grant on this table.';
 comment on policy admin_override on public.api_keys is 'Admins see the keys of their tenant.';
-comment on policy platform_override on public.api_keys is
-  'Operators see the keys of every tenant; each read is audited.';
+comment on policy platform_override on public.api_keys is 'Operators see the keys of every tenant; each read is audited.';
 comment on policy definer_functions on public.api_keys is 'current_identity() checks whether a key is still valid.';
 comment on policy definer_inserts on public.api_keys is 'create_api_key() inserts.';
 comment on policy definer_updates on public.api_keys is 'revoke_api_key() updates. Nothing deletes a key.';
-
 grant select on public.api_keys to l9_admin, l9_platform_admin;
 -- No grant for l9_agent: an agent does not need to know the keys of its tenant. No role can insert, update or delete: identity
 -- tables change through functions only.
@@ -1170,7 +994,6 @@ create table identity.api_key_hashes (
   constraint api_key_hash_unique unique (hash),
   constraint api_key_hash_sha256 check (octet_length(hash) = 32)
 );
-
 comment on table identity.api_key_hashes is
   'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither guessed nor reversed.';
 comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';
@@ -1180,8 +1003,7 @@ alter table identity.api_key_hashes force row level security;
 
 create policy definer_functions on identity.api_key_hashes for select to l9_owner using (true);
 create policy definer_inserts on identity.api_key_hashes for insert to l9_owner with check (true);
-comment on policy definer_functions on identity.api_key_hashes is
-  'identity_directory() passes the hashes to the gateway.';
+comment on policy definer_functions on identity.api_key_hashes is 'identity_directory() passes the hashes to the gateway.';
 comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key() inserts.';
 
 -- No role has a grant on this table.
@@ -1190,8 +1012,7 @@ comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key(
 -- Tells whether the org, user and API key in the claims of a caller are valid. current_identity(), create_api_key()
 -- and explain_access() call it.
 
-create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
-returns boolean
+create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return
   (org_id is null or not exists (
@@ -1207,17 +1028,15 @@ return
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())
       and (k.tool_sets is null
         or nullif(pg_catalog.current_setting('l9.tool_set', true), '') = any (k.tool_sets))));
-
 comment on function identity.are_claims_valid is
-  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is '
-  'neither revoked nor expired nor cut down to other tool sets than that of l9.tool_set, the tool being called. '
-  'Definer: reads identity tables. Not executable by callers.';
+  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked '
+  'nor expired nor cut down to other tool sets than that of l9.tool_set, the tool being called. Definer: reads identity tables. '
+  'Not executable by callers.';
 --! EndIncluded 010-identity/190-are-claims-valid.sql
 --! Included 010-identity/200-seed-tenant.sql
 -- What each tenant begins with, for create_tenant(); and the tenant default, which every new database has.
 
-create function identity.seed_tenant(tenant_id uuid)
-returns void
+create function identity.seed_tenant(tenant_id uuid) returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into public.scopes (tenant_id, scope, is_project_scoped, description)
@@ -1231,7 +1050,6 @@ begin atomic
     (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}',
       '{developer,global}', false);
 end;
-
 comment on function identity.seed_tenant is
   'Inserts what every new tenant has: the scopes developer, l-private and global, and the actors L and C.';
 
@@ -1244,73 +1062,53 @@ select identity.seed_tenant(tenant_id) from public.tenants;
 -- Policies get it as text, so that they stay plain expressions that the planner and explain_access() understand;
 -- functions that run as the owner, to which those policies do not apply, call may_read(), which PostgreSQL inlines.
 
-create function identity.project_condition()
-returns text
-language sql immutable parallel safe set search_path = ''
+create function identity.project_condition() returns text language sql immutable parallel safe set search_path = ''
 return $sql$(project_id is null or (select identity.has_every_project())
       or project_id = any ((select identity.current_projects())::text[]))$sql$;
-
 comment on function identity.project_condition is
-  'The text of a policy condition: the row belongs to no project, or to one that the caller may work in. Used by '
-  'migrations only.';
+  'The text of a policy condition: the row belongs to no project, or to one that the caller may work in. Used by migrations '
+  'only.';
 
-create function identity.reader_condition()
-returns text
-language sql immutable parallel safe set search_path = ''
+create function identity.reader_condition() returns text language sql immutable parallel safe set search_path = ''
 return 'scope = any ((select identity.current_scopes())::text[]) and ' || identity.project_condition();
-
 comment on function identity.reader_condition is
-  'The text of a policy condition: the caller may read the scope and the project of the row. Used by migrations '
-  'only.';
+  'The text of a policy condition: the caller may read the scope and the project of the row. Used by migrations only.';
 
-create function identity.writer_condition()
-returns text
-language sql immutable parallel safe set search_path = ''
+create function identity.writer_condition() returns text language sql immutable parallel safe set search_path = ''
 return 'scope = any ((select identity.current_writable_scopes())::text[]) and ' || identity.project_condition();
-
 comment on function identity.writer_condition is
-  'The text of a policy condition: the caller may write the scope and the project of the row. Used by migrations '
-  'only.';
+  'The text of a policy condition: the caller may write the scope and the project of the row. Used by migrations only.';
 
-create function identity.owner_condition()
-returns text
-language sql immutable parallel safe set search_path = ''
+create function identity.owner_condition() returns text language sql immutable parallel safe set search_path = ''
 return $sql$(org_id is null or org_id = (select identity.current_org_id()))
       and (user_id is null or user_id = (select identity.current_user_id()))$sql$;
-
 comment on function identity.owner_condition is
-  'The text of a policy condition: the row belongs to the org and the user that the caller acts for, or to no org '
-  'or user. Used by migrations only.';
+  'The text of a policy condition: the row belongs to the org and the user that the caller acts for, or to no org or user. Used '
+  'by migrations only.';
 
-create function identity.definer_condition()
-returns text
-language sql immutable parallel safe set search_path = ''
+create function identity.definer_condition() returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.format($sql$tenant_id = (select identity.current_tenant_id())
       and %s
       and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, identity.reader_condition(),
       identity.owner_condition());
-
 comment on function identity.definer_condition is
-  'The text of a policy condition for functions of the owner: the agent or admin that called the function may read '
-  'the row. Used by migrations only.';
+  'The text of a policy condition for functions of the owner: the agent or admin that called the function may read the row. Used '
+  'by migrations only.';
 
-create function identity.searcher_condition(table_name text)
-returns text
+create function identity.searcher_condition(table_name text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format($sql$case (select identity.current_role_name())
       when 'l9_platform_admin' then (select identity.allow_and_audit_operator_read(%L))
       else %s end$sql$, table_name, identity.definer_condition());
-
 comment on function identity.searcher_condition is
-  'The text of a policy condition for functions of l9_searcher: the agent, admin or operator that called the '
-  'function may read the row. Used by migrations only.';
+  'The text of a policy condition for functions of l9_searcher: the agent, admin or operator that called the function may read '
+  'the row. Used by migrations only.';
 
 -- One list of names, conditions and descriptions makes the policies, so that memories and what follows them are
 -- protected alike.
 create procedure identity.protect_like_memories(
   target regclass, noun text default 'memory', expires boolean default true, is_writable boolean default false)
-language plpgsql set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   name constant text := (select c.relname from pg_class c where c.oid = target);
   unexpired constant text := case when expires then ' and (ttl is null or ttl > now())' else '' end;
@@ -1354,61 +1152,47 @@ begin
       'create policy %I on %s %s using (%s)%s', policy.name, target, policy.addressed, policy.condition, policy.check_of_writes);
     execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
   end loop;
-end
-$$;
-
+end $$;
 comment on procedure identity.protect_like_memories is
-  'Enables and forces row-level security on a table with the columns tenant_id, org_id, user_id, project_id and '
-  'scope (and ttl, where rows expire), and creates the policies that decide who sees a memory: tenant_isolation, '
-  'org_isolation, user_visibility, scope_access, admin_override, platform_override. The names that rows are grouped '
-  'by get no planner statistics. noun: what a row is, for the comments. is_writable: agents and admins may also '
-  'write rows of scopes that they may write. A table that differs from memories alters the policy after this call. '
-  'Used by migrations only.';
+  'Enables and forces row-level security on a table with the columns tenant_id, org_id, user_id, project_id and scope (and ttl, '
+  'where rows expire), and creates the policies that decide who sees a memory: tenant_isolation, org_isolation, user_visibility, '
+  'scope_access, admin_override, platform_override. The names that rows are grouped by get no planner statistics. noun: what a '
+  'row is, for the comments. is_writable: agents and admins may also write rows of scopes that they may write. A table that '
+  'differs from memories alters the policy after this call. Used by migrations only.';
 
 -- Inlined into the query that calls it: hence no `set search_path`; the body is parsed here, once, with all names resolved.
-create function identity.has_project(me identity.identity, project_id text)
-returns boolean
-language sql immutable parallel safe
+create function identity.has_project(me identity.identity, project_id text) returns boolean language sql immutable parallel safe
 return project_id is null or '*' = any ((me).projects) or project_id = any ((me).projects);
-
 comment on function identity.has_project is
   'True if a row of this project (null: of no project) lies within the projects of the caller.';
 
 create function identity.may_read(
-  me identity.identity, tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
-returns boolean
+  me identity.identity, tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text) returns boolean
 language sql immutable parallel safe
 return tenant_id = (me).tenant_id
   and scope = any ((me).readable_scopes)
   and identity.has_project(me, project_id)
   and ((me).role = 'l9_admin'
     or (org_id is null or org_id = (me).org_id) and (user_id is null or user_id = (me).user_id));
-
 comment on function identity.may_read is
   'True if an agent or admin may read a row that belongs to this tenant, org, user, project and scope: the rule of '
   'protect_like_memories() as a function. The expiry of the row is for the caller of this function to check.';
 
-create function identity.may_write(me identity.identity, project_id text, scope text)
-returns boolean
+create function identity.may_write(me identity.identity, project_id text, scope text) returns boolean
 language sql immutable parallel safe
 return scope = any ((me).writable_scopes)
   and identity.has_project(me, project_id);
-
 comment on function identity.may_write is
   'True if the claims of the caller allow it to write in this project (null: none) and scope.';
-
-grant execute on function
-  identity.has_project, identity.may_read, identity.may_write
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function identity.has_project, identity.may_read, identity.may_write to l9_agent, l9_admin, l9_platform_admin,
+  l9_worker;
 --! EndIncluded 010-identity/210-visibility.sql
 --! Included 010-identity/220-default-project.sql
 -- The project and the branch of what is saved without naming one. Saves ask for them through project_or_default() and
 -- branch_or_default().
 
-create function identity.default_project()
-returns text
-language plpgsql stable security definer set search_path = ''
-as $$
+create function identity.default_project() returns text
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
   claimed text := identity.claim('default_project');
@@ -1423,61 +1207,46 @@ begin
   return (
     select a.default_project from public.actors a
     where a.tenant_id = me.tenant_id and a.caller = me.caller and identity.has_project(me, a.default_project));
-end
-$$;
-
+end $$;
 comment on function identity.default_project is
-  'The project of what the caller saves without naming one: the claim default_project (of its key, its token or its '
-  'working copy), its only project, or the default of its actor, if it may work in that project; null if there is '
-  'none. Definer: reads actors.';
-
+  'The project of what the caller saves without naming one: the claim default_project (of its key, its token or its working '
+  'copy), its only project, or the default of its actor, if it may work in that project; null if there is none. Definer: reads '
+  'actors.';
 grant execute on function identity.default_project to l9_agent, l9_admin;
 
-create function identity.default_branch(project_id text)
-returns text
-language plpgsql stable set search_path = ''
-as $$
+create function identity.default_branch(project_id text) returns text
+language plpgsql stable set search_path = '' as $$
 declare
   claimed constant text := identity.claim('default_branch');
 begin
   -- The claim names a branch of the default project; without a default project it holds for whichever project the call names.
   return case when project_id is null or claimed is null then null
     when identity.is_branch(claimed) and coalesce(identity.default_project() = project_id, true) then claimed end;
-end
-$$;
-
+end $$;
 comment on function identity.default_branch is
-  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working '
-  'copy). It applies to the caller''s default project, or to every project if there is no default one. Null means '
-  'every branch.';
-
+  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy). It '
+  'applies to the caller''s default project, or to every project if there is no default one. Null means every branch.';
 grant execute on function identity.default_branch to l9_agent, l9_admin;
 --! EndIncluded 010-identity/220-default-project.sql
 --! Included 020-audit/000-schema.sql
 create schema audit;
-
 comment on schema audit is
-  'Writing, sealing, verifying and exporting the audit log. Not exposed over GraphQL; callers can execute only the '
-  'functions granted to them one by one.';
-
+  'Writing, sealing, verifying and exporting the audit log. Not exposed over GraphQL; callers can execute only the functions '
+  'granted to them one by one.';
 grant usage on schema audit to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create schema partitions;
-
 comment on schema partitions is
-  'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are read through the '
-  'partitioned table.';
-
+  'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are read through the partitioned '
+  'table.';
 grant usage on schema partitions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 020-audit/000-schema.sql
 --! Included 020-audit/010-month-partitions.sql
 -- Monthly partitions of audit_log and memory_access_log. A job of the gateway creates them ahead of time; the
 -- functions that detach or drop a past month call require_past_partition().
 
-create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   trigger_of_parent record;
   unsampled name;
@@ -1510,27 +1279,21 @@ begin
   execute format('alter table %s attach partition partitions.%I ', parent, partition) || case
     when from_time is null then 'default'
     else format('for values from (%L) to (%L)', from_time, until_time) end;
-end
-$$;
-
+end $$;
 comment on function audit.add_partition is
-  'Creates a partition with row-level security, no grants, and the statement triggers and unsampled columns of its '
-  'parent, then attaches it. Without times it creates the default partition. Not executable by callers.';
+  'Creates a partition with row-level security, no grants, and the statement triggers and unsampled columns of its parent, then '
+  'attaches it. Without times it creates the default partition. Not executable by callers.';
 
-create function audit.partition_name(parent regclass, month timestamptz)
-returns text
+create function audit.partition_name(parent regclass, month timestamptz) returns text
 language sql stable set search_path = '' set timezone = 'UTC'
 return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_catalog.to_char(month, '"_"YYYY"_"MM');
-
 comment on function audit.partition_name is
   'Name, in the schema partitions, of the partition of a table for the month of this time (in UTC).';
 
 -- Each month is created in a subtransaction, because one whose rows are in the default partition already cannot get a
 -- partition.
-create function audit.create_month_partitions(parent regclass, from_month date, months integer)
-returns text[]
-language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '3s'
-as $$
+create function audit.create_month_partitions(parent regclass, from_month date, months integer) returns text[]
+language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '3s' as $$
 declare
   table_name text;
   partition text;
@@ -1568,18 +1331,14 @@ begin
     end;
   end loop;
   return created;
-end
-$$;
-
+end $$;
 comment on function audit.create_month_partitions is
-  'Creates the missing partitions for the given number of months (1 to 120, in UTC) and the default partition; '
-  'returns the names of those created. A month whose rows are already in the default partition stays there. '
-  'Definer: only the owner of a table can create its partitions.';
+  'Creates the missing partitions for the given number of months (1 to 120, in UTC) and the default partition; returns the names '
+  'of those created. A month whose rows are already in the default partition stays there. Definer: only the owner of a table can '
+  'create its partitions.';
 
-create function audit.require_past_partition(parent regclass, month date)
-returns text
-language plpgsql stable set search_path = '' set timezone = 'UTC'
-as $$
+create function audit.require_past_partition(parent regclass, month date) returns text
+language plpgsql stable set search_path = '' set timezone = 'UTC' as $$
 declare
   partition text := audit.partition_name(parent, month);
 begin
@@ -1595,14 +1354,11 @@ begin
     perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
   end if;
   return partition;
-end
-$$;
-
+end $$;
 comment on function audit.require_past_partition is
-  'Returns the name of the partition of a month that is over. Raises L9VAL if the table has no such partition or '
-  'the month is not over, and L9AUT for an operator without an identity. Not executable by callers: the functions '
-  'that detach and drop partitions call it.';
-
+  'Returns the name of the partition of a month that is over. Raises L9VAL if the table has no such partition or the month is '
+  'not over, and L9AUT for an operator without an identity. Not executable by callers: the functions that detach and drop '
+  'partitions call it.';
 grant execute on function audit.create_month_partitions to l9_worker;
 -- No grant on the other functions: only functions that run as l9_owner can call them.
 --! EndIncluded 020-audit/010-month-partitions.sql
@@ -1649,23 +1405,22 @@ create index audit_log_xid_idx on public.audit_log (xid);
 create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, audit_id);
 
 create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
-
 comment on table public.audit_log is
-  'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows '
-  'of their tenant. One partition per month.';
+  'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows of their '
+  'tenant. One partition per month.';
 comment on column public.audit_log.audit_id is 'Id, a UUID version 7: it sorts by time.';
 comment on column public.audit_log.occurred_at is 'When it happened, by the clock of the database.';
 comment on column public.audit_log.xid is
   'Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.';
 comment on column public.audit_log.tenant_id is 'Tenant of the row that was affected, or of the caller.';
 comment on column public.audit_log.operation is
-  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was '
-  'refused before its operation was known, that had no identity, or that GraphQL refused.';
+  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused before its '
+  'operation was known, that had no identity, or that GraphQL refused.';
 comment on column public.audit_log.table_name is 'Table that was affected or read.';
 comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
 comment on column public.audit_log.project_id is
-  'Project of that row, or the project that was asked for or that the caller''s claims are limited to. Null if '
-  'there are several.';
+  'Project of that row, or the project that was asked for or that the caller''s claims are limited to. Null if there are '
+  'several.';
 comment on column public.audit_log.scope is
   'Scope of that row, or the scope that was asked for or that is the caller''s only one. Null if there are several.';
 comment on column public.audit_log.caller is
@@ -1679,12 +1434,10 @@ comment on column public.audit_log.session_id is 'The session of the call, else 
 comment on column public.audit_log.trace_id is
   'The trace of the call (its claim, else the header traceparent), else of the memory that it wrote.';
 comment on column public.audit_log.status is 'success or error.';
-comment on column public.audit_log.sqlstate is
-  'Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.';
+comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.';
 comment on column public.audit_log.details is
-  'Always holds caller, creator, source and tool_name, org_id and user_id if the caller acted for them, and '
-  'correlation_id, session_id and trace_id if they are known; then ids, filters and counts. It never holds '
-  'contents.';
+  'Always holds caller, creator, source and tool_name, org_id and user_id if the caller acted for them, and correlation_id, '
+  'session_id and trace_id if they are known; then ids, filters and counts. It never holds contents.';
 
 create trigger _200_append_only
   before update or delete or truncate on public.audit_log
@@ -1704,12 +1457,9 @@ create policy definer_inserts on public.audit_log for insert to l9_owner with ch
 create policy definer_functions on public.audit_log for select to l9_owner using (true);
 comment on policy tenant_isolation on public.audit_log is 'A caller sees only the audit rows of its tenant.';
 comment on policy scope_access on public.audit_log is 'Admins read them, within the scopes of their claims.';
-comment on policy platform_override on public.audit_log is
-  'Operators read the rows of every tenant; each read is audited.';
+comment on policy platform_override on public.audit_log is 'Operators read the rows of every tenant; each read is audited.';
 comment on policy definer_inserts on public.audit_log is 'write_audit() and the audit triggers insert.';
-comment on policy definer_functions on public.audit_log is
-  'seal_audit() and verify_audit() read the rows that they hash.';
-
+comment on policy definer_functions on public.audit_log is 'seal_audit() and verify_audit() read the rows that they hash.';
 grant select on public.audit_log to l9_admin, l9_platform_admin;
 -- No grant for l9_agent: rows about other callers would reveal what it must not know.
 -- No role can insert: a row that a caller could write would prove nothing.
@@ -1722,47 +1472,36 @@ select audit.create_month_partitions('public.audit_log', now()::date, 14);
 -- to another tenant than the caller's; triggers that audit call audit_actor().
 
 -- Without a search_path of their own these are inlined: every save calls them.
-create function audit.current_tool()
-returns text
-language sql stable parallel safe
+create function audit.current_tool() returns text language sql stable parallel safe
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
-
 comment on function audit.current_tool is
   'Tool, query or mutation that the gateway says it is running; sql in a database session.';
 
 -- Not immutable, because jsonb_build_object() is not: then it would not be inlined into the triggers that audit batches.
-create function audit.reference(correlation_id text, session_id text, trace_id text)
-returns jsonb
+create function audit.reference(correlation_id text, session_id text, trace_id text) returns jsonb
 language sql stable parallel safe
 return case when coalesce(correlation_id, session_id, trace_id) is null then '{}' else
   pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
     'correlation_id', pg_catalog.left(correlation_id, 200), 'session_id', pg_catalog.left(session_id, 200),
     'trace_id', pg_catalog.left(trace_id, 200))) end;
-
 comment on function audit.reference is
   'The references of a call or a row as the details of an audit row hold them: those that are not null.';
 
 -- The chapter of secrets comes later, because its tables are audited: plpgsql looks its functions up when it runs.
-create function audit.as_kept(named jsonb, tenant_id uuid)
-returns jsonb
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function audit.as_kept(named jsonb, tenant_id uuid) returns jsonb
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   -- Not by own_test(): every audit row of a call pays for this, and a query in plpgsql costs a third of a call.
   own_test constant text := (select s.own_test from public.secret_settings s where s.tenant_id = as_kept.tenant_id);
 begin
   return case when secrets.needs_look(named::text, own_test, false)
     then secrets.redact_texts(named, tenant_id, own_test, secrets.severities_for(tenant_id, false)) else named end;
-end
-$$;
-
+end $$;
 comment on function audit.as_kept is
-  'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with '
-  'each secret replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner '
-  'call it.';
+  'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with each secret '
+  'replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner call it.';
 
-create function audit.actor_of(me identity.identity)
-returns jsonb
+create function audit.actor_of(me identity.identity) returns jsonb
 language sql stable parallel safe set search_path = ''
 begin atomic
   select pg_catalog.jsonb_build_object(
@@ -1777,29 +1516,17 @@ begin atomic
       nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
       nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')), (me).tenant_id);
 end;
-
 comment on function audit.actor_of is
-  'A caller as the details of every audit row name it: caller, creator, source and tool_name, org_id and user_id if '
-  'it acts for them, and the references of its call.';
+  'A caller as the details of every audit row name it: caller, creator, source and tool_name, org_id and user_id if it acts for '
+  'them, and the references of its call.';
 
-create function audit.audit_actor()
-returns jsonb
-language sql stable parallel safe set search_path = ''
+create function audit.audit_actor() returns jsonb language sql stable parallel safe set search_path = ''
 return audit.actor_of(identity.current_identity());
-
 comment on function audit.audit_actor is 'The present caller as the details of every audit row name it.';
 
 -- Texts that the caller named are replaced by their form without secrets; those of the database are inserted as they are.
 create function audit.add_audit_row(
-  audit_id uuid,
-  operation text,
-  table_name text,
-  row_id uuid,
-  project_id text,
-  scope text,
-  details jsonb,
-  sqlstate text
-)
+  audit_id uuid, operation text, table_name text, row_id uuid, project_id text, scope text, details jsonb, sqlstate text)
 returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -1819,40 +1546,24 @@ begin atomic
     select audit.as_kept(pg_catalog.jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
       'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[]), me.tenant_id) as named) kept;
 end;
-
 comment on function audit.add_audit_row is
-  'Inserts an audit row under the given id. Without a row, project and scope are by default the only ones of the '
-  'caller. Not executable by callers, and callers could not insert.';
+  'Inserts an audit row under the given id. Without a row, project and scope are by default the only ones of the caller. Not '
+  'executable by callers, and callers could not insert.';
 
 create function audit.write_audit(
-  operation text,
-  table_name text,
-  row_id uuid default null,
-  project_id text default null,
-  scope text default null,
-  details jsonb default '{}',
-  sqlstate text default null
-)
-returns void
+  operation text, table_name text, row_id uuid default null, project_id text default null, scope text default null,
+  details jsonb default '{}', sqlstate text default null) returns void
 language sql volatile security definer set search_path = ''
 begin atomic
   select audit.add_audit_row(uuidv7(), operation, table_name, row_id, project_id, scope, details, sqlstate);
 end;
-
 comment on function audit.write_audit is
-  'Inserts an audit row about the current caller, whose name overrides any caller in details. Definer: callers '
-  'cannot insert into audit_log. Not executable by callers: functions of the owner call it.';
+  'Inserts an audit row about the current caller, whose name overrides any caller in details. Definer: callers cannot insert '
+  'into audit_log. Not executable by callers: functions of the owner call it.';
 
 create function audit.write_audit_of_tenant(
-  tenant_id uuid,
-  operation text,
-  table_name text,
-  row_id uuid default null,
-  project_id text default null,
-  scope text default null,
-  details jsonb default '{}'
-)
-returns void
+  tenant_id uuid, operation text, table_name text, row_id uuid default null, project_id text default null,
+  scope text default null, details jsonb default '{}') returns void
 language sql volatile security definer set search_path = ''
 begin atomic
   insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
@@ -1861,12 +1572,9 @@ begin atomic
     write_audit_of_tenant.tenant_id, write_audit_of_tenant.project_id, write_audit_of_tenant.scope,
     coalesce(write_audit_of_tenant.details, '{}') || audit.audit_actor());
 end;
-
 comment on function audit.write_audit_of_tenant is
-  'Like write_audit(), but the audit row belongs to the given tenant: for jobs, which have no tenant, and for '
-  'operators, who can work in other tenants. Definer: callers cannot insert into audit_log. Not executable by '
-  'callers.';
-
+  'Like write_audit(), but the audit row belongs to the given tenant: for jobs, which have no tenant, and for operators, who can '
+  'work in other tenants. Definer: callers cannot insert into audit_log. Not executable by callers.';
 grant execute on function audit.current_tool to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- No grant on the other functions: only functions that run as l9_owner can call them.
 --! EndIncluded 020-audit/030-write-audit.sql
@@ -1887,10 +1595,9 @@ create index audit_query_texts_user_idx on public.audit_query_texts (tenant_id, 
 
 -- The planner's statistics would keep sampled texts after their erasure.
 alter table public.audit_query_texts alter column query set statistics 0;
-
 comment on table public.audit_query_texts is
-  'Texts of searches, for tenants that keep them (set_query_text_audit). They are stored beside audit_log, not in '
-  'it, so that they can be erased.';
+  'Texts of searches, for tenants that keep them (set_query_text_audit). They are stored beside audit_log, not in it, so that '
+  'they can be erased.';
 comment on column public.audit_query_texts.audit_id is 'Audit row of the search.';
 comment on column public.audit_query_texts.tenant_id is 'Tenant of the caller.';
 comment on column public.audit_query_texts.occurred_at is 'When the search ran.';
@@ -1913,30 +1620,23 @@ create policy definer_functions on public.audit_query_texts to l9_owner using (t
 comment on policy tenant_isolation on public.audit_query_texts is 'A caller sees only the searches of its tenant.';
 comment on policy user_visibility on public.audit_query_texts is
   'Agents have no grant on this table. With one, an agent would not see the searches of other users.';
-comment on policy scope_access on public.audit_query_texts is
-  'Admins read them, like the rows of audit_log that they belong to.';
+comment on policy scope_access on public.audit_query_texts is 'Admins read them, like the rows of audit_log that they belong to.';
 comment on policy platform_override on public.audit_query_texts is
   'Operators read the texts of every tenant; each read is audited.';
 comment on policy definer_functions on public.audit_query_texts is 'Searches insert the texts, erasure deletes them.';
-
 grant select on public.audit_query_texts to l9_admin, l9_platform_admin;
 -- No grant for l9_agent, and no role can insert.
 
-create function public.audit_log_query_text(audit_row public.audit_log)
-returns text
-language sql stable set search_path = ''
+create function public.audit_log_query_text(audit_row public.audit_log) returns text language sql stable set search_path = ''
 return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
-
 comment on function public.audit_log_query_text is
   'Text of the search, if the tenant keeps these texts and this one was not erased.';
-
 grant execute on function public.audit_log_query_text to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/040-audit-query-texts.sql
 --! Included 020-audit/050-audit-read.sql
 -- Audits a read. Searches and the functions that read memories, the graph and the world model call audit_read().
 
-create function audit.keep_query_text(audit_id uuid, scope text, query text)
-returns void
+create function audit.keep_query_text(audit_id uuid, scope text, query text) returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into public.audit_query_texts (audit_id, tenant_id, scope, query, user_id)
@@ -1944,23 +1644,14 @@ begin atomic
   from public.tenants t
   where t.tenant_id = identity.current_tenant_id() and t.audits_query_text;
 end;
-
 comment on function audit.keep_query_text is
-  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() '
-  'calls it.';
+  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
 
 -- Callers may execute this function themselves, so it checks the operation and limits what they name.
 create function audit.audit_read(
-  operation text,
-  details jsonb,
-  row_id uuid default null,
-  project_id text default null,
-  scope text default null,
-  query text default null
-)
-returns uuid
-language plpgsql volatile security definer set search_path = ''
-as $$
+  operation text, details jsonb, row_id uuid default null, project_id text default null, scope text default null,
+  query text default null) returns uuid
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   audit_id uuid := uuidv7();
 begin
@@ -1980,13 +1671,10 @@ begin
     perform audit.keep_query_text(audit_id, left(scope, 63), query);
   end if;
   return audit_id;
-end
-$$;
-
+end $$;
 comment on function audit.audit_read is
-  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the '
-  'id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
-
+  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the id of the '
+  'audit row. Definer: writes audit_log. A caller can only add rows about itself.';
 grant execute on function audit.audit_read to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/050-audit-read.sql
 --! Included 020-audit/080-audit-denial.sql
@@ -1994,8 +1682,7 @@ grant execute on function audit.audit_read to l9_agent, l9_admin, l9_platform_ad
 -- audit_denial() as l9_worker.
 
 create function audit.audit_denial(
-  entry_point text, reason text, address text, tenant_id uuid, caller text, sqlstate text, times integer)
-returns void
+  entry_point text, reason text, address text, tenant_id uuid, caller text, sqlstate text, times integer) returns void
 language sql volatile security definer set search_path = ''
 begin atomic
   insert into public.audit_log (operation, table_name, tenant_id, status, sqlstate, details)
@@ -2005,12 +1692,10 @@ begin atomic
       'tool_name', coalesce(pg_catalog.left(nullif(entry_point, ''), 100), 'unknown'),
       'reason', pg_catalog.left(reason, 200), 'address', pg_catalog.left(address, 100), 'times', times));
 end;
-
 comment on function audit.audit_denial is
-  'Audits that the gateway refused a request without an identity (L9AUT), or one beyond a rate limit (L9RAT); '
-  '`times` counts requests that were refused alike. tenant_id and caller are those of a token with a valid '
-  'signature or of a known key; if nothing names the caller, they are null and unknown. Definer: writes audit_log.';
-
+  'Audits that the gateway refused a request without an identity (L9AUT), or one beyond a rate limit (L9RAT); `times` counts '
+  'requests that were refused alike. tenant_id and caller are those of a token with a valid signature or of a known key; if '
+  'nothing names the caller, they are null and unknown. Definer: writes audit_log.';
 grant execute on function audit.audit_denial to l9_worker;
 --! EndIncluded 020-audit/080-audit-denial.sql
 --! Included 020-audit/090-audit-seals.sql
@@ -2039,20 +1724,18 @@ create table public.audit_seals (
 );
 
 create index audit_seals_time_idx on public.audit_seals (last_occurred_at);
-
 comment on table public.audit_seals is
-  'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions wrote, and the hash of '
-  'the previous seal. Its rows are hashed one by one, so that an altered row can be named.';
+  'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions wrote, and the hash of the previous '
+  'seal. Its rows are hashed one by one, so that an altered row can be named.';
 comment on column public.audit_seals.seal_id is 'Number of the seal: 1, 2, 3 and so on, without gaps.';
 comment on column public.audit_seals.sealed_at is 'When the seal was made.';
 comment on column public.audit_seals.era is
-  'Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its '
-  'transactions from the start again.';
+  'Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its transactions '
+  'from the start again.';
 comment on column public.audit_seals.era_after is
   'Rows of this era occurred after this time, and not after the era_after of the next era.';
 comment on column public.audit_seals.from_xid is 'First transaction that the seal covers.';
-comment on column public.audit_seals.to_xid is
-  'First transaction that the seal does not cover; the next seal begins there.';
+comment on column public.audit_seals.to_xid is 'First transaction that the seal does not cover; the next seal begins there.';
 comment on column public.audit_seals.row_count is 'Number of rows that the seal covers.';
 comment on column public.audit_seals.first_occurred_at is 'Earliest time of its rows.';
 comment on column public.audit_seals.last_occurred_at is 'Latest time of its rows.';
@@ -2078,7 +1761,6 @@ comment on policy platform_override on public.audit_seals is
   'Operators see the seals, which span all tenants; each read is audited.';
 comment on policy definer_functions on public.audit_seals is 'verify_audit() and audit_head() read the chain.';
 comment on policy definer_inserts on public.audit_seals is 'seal_audit() inserts.';
-
 grant select on public.audit_seals to l9_platform_admin;
 -- No grant for l9_admin: seals reveal how active other tenants are. It has verify_audit() and audit_head().
 --! EndIncluded 020-audit/090-audit-seals.sql
@@ -2096,7 +1778,6 @@ create table public.audit_archives (
   archived_by text not null,
   constraint audit_archive_counts_by_seal check (cardinality(seal_ids) = cardinality(seal_rows))
 );
-
 comment on table public.audit_archives is
   'Months of audit_log that were detached, with the number of rows that each seal lost with them.';
 comment on column public.audit_archives.table_name is
@@ -2104,8 +1785,7 @@ comment on column public.audit_archives.table_name is
 comment on column public.audit_archives.month is 'First day of the month, in UTC.';
 comment on column public.audit_archives.row_count is 'Number of rows that it holds.';
 comment on column public.audit_archives.seal_ids is 'Seals that cover its rows.';
-comment on column public.audit_archives.seal_rows is
-  'Number of its rows that each of these seals covers, in the same order.';
+comment on column public.audit_archives.seal_rows is 'Number of its rows that each of these seals covers, in the same order.';
 comment on column public.audit_archives.archived_at is 'When it was detached.';
 comment on column public.audit_archives.archived_by is 'Caller that detached it.';
 
@@ -2121,12 +1801,10 @@ create policy platform_override on public.audit_archives for select to l9_platfo
   using ((select identity.allow_and_audit_operator_read('audit_archives')));
 create policy definer_functions on public.audit_archives for select to l9_owner using (true);
 create policy definer_inserts on public.audit_archives for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_archives is
-  'Operators see what was archived; each read is audited.';
+comment on policy platform_override on public.audit_archives is 'Operators see what was archived; each read is audited.';
 comment on policy definer_functions on public.audit_archives is
   'verify_audit() reads which rows were archived, so that it does not report them as missing.';
 comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() inserts.';
-
 grant select on public.audit_archives to l9_platform_admin;
 --! EndIncluded 020-audit/100-audit-archives.sql
 --! Included 020-audit/110-hashes.sql
@@ -2136,37 +1814,31 @@ grant select on public.audit_archives to l9_platform_admin;
 -- The hashed text is JSON, so that two different rows never have the same text. Times are seconds since 1970, so that the text
 -- does not depend on session settings.
 
-create function audit.audit_row_hash(audit_row public.audit_log)
-returns bytea
+create function audit.audit_row_hash(audit_row public.audit_log) returns bytea
 language sql stable parallel safe set search_path = ''
 return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   (audit_row).audit_id, extract(epoch from (audit_row).occurred_at)::text, (audit_row).xid::text,
   (audit_row).operation, (audit_row).table_name, (audit_row).row_id, (audit_row).tenant_id, (audit_row).project_id,
   (audit_row).scope, (audit_row).status, (audit_row).sqlstate, (audit_row).details)::text, 'UTF8'));
-
 comment on function audit.audit_row_hash is
-  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, '
-  'scope, status, sqlstate, details]. Times are seconds since 1970.';
+  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, scope, status, '
+  'sqlstate, details]. Times are seconds since 1970.';
 
-create function audit.audit_rows_hash(audit_ids uuid[], row_hashes bytea[])
-returns bytea
+create function audit.audit_rows_hash(audit_ids uuid[], row_hashes bytea[]) returns bytea
 language sql immutable parallel safe set search_path = ''
 return (
   select pg_catalog.sha256(
     coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.position), ''))
   from rows from (pg_catalog.unnest(audit_ids), pg_catalog.unnest(row_hashes)) with ordinality as r (audit_id, hash, position));
-
 comment on function audit.audit_rows_hash is 'SHA-256 over the ids and hashes of rows, in order.';
 
-create function audit.audit_seal_hash(seal public.audit_seals)
-returns bytea
+create function audit.audit_seal_hash(seal public.audit_seals) returns bytea
 language sql stable parallel safe set search_path = ''
 return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   (seal).seal_id, extract(epoch from (seal).sealed_at)::text, (seal).era, extract(epoch from (seal).era_after)::text,
   (seal).from_xid::text, (seal).to_xid::text, (seal).row_count, extract(epoch from (seal).first_occurred_at)::text,
   extract(epoch from (seal).last_occurred_at)::text, pg_catalog.encode((seal).rows_hash, 'hex'),
   pg_catalog.encode((seal).previous_hash, 'hex'))::text, 'UTF8'));
-
 comment on function audit.audit_seal_hash is
   'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, '
   'last_occurred_at, rows_hash, previous_hash]. Times are seconds since 1970, hashes are hexadecimal.';
@@ -2175,10 +1847,8 @@ comment on function audit.audit_seal_hash is
 -- Adds seals over the rows of audit_log. A job of the gateway calls is_audit_unsealed() and seal_audit(), and its
 -- metrics call audit_backlog().
 
-create function audit.seal_audit_until(horizon xid8, max_rows integer)
-returns bigint
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function audit.seal_audit_until(horizon xid8, max_rows integer) returns bigint
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   last_xid constant xid8 := '18446744073709551615';
   last public.audit_seals;
@@ -2231,18 +1901,14 @@ begin
   insert into public.audit_seals select seal.*;
   -- After closing an era this never returns 0, because the next era may have rows to seal.
   return greatest(seal.row_count, case when seal.to_xid = last_xid then 1 else 0 end);
-end
-$$;
-
+end $$;
 comment on function audit.seal_audit_until is
-  'Adds one seal, in order, over the unsealed rows of transactions before the horizon; returns the number of rows, '
-  '0 if there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: '
-  'seal_audit() computes the horizon.';
+  'Adds one seal, in order, over the unsealed rows of transactions before the horizon; returns the number of rows, 0 if there '
+  'was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() computes the '
+  'horizon.';
 
-create function audit.seal_audit(max_rows integer default 10000)
-returns bigint
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function audit.seal_audit(max_rows integer default 10000) returns bigint
+language plpgsql volatile security definer set search_path = '' as $$
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
     perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
@@ -2251,16 +1917,13 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
   -- All transactions before the oldest running one have ended, so no further row of theirs can appear.
   return audit.seal_audit_until(pg_snapshot_xmin(pg_current_snapshot()), max_rows);
-end
-$$;
-
+end $$;
 comment on function audit.seal_audit is
-  'Adds one seal of at most about max_rows rows (whole transactions) over the committed rows, in order, and returns '
-  'how many rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: reads '
-  'audit_log, writes audit_seals.';
+  'Adds one seal of at most about max_rows rows (whole transactions) over the committed rows, in order, and returns how many '
+  'rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: reads audit_log, writes '
+  'audit_seals.';
 
-create function audit.is_audit_unsealed()
-returns boolean
+create function audit.is_audit_unsealed() returns boolean
 language sql stable security definer set search_path = ''
 begin atomic
   with last as (select s.to_xid, s.era_after from public.audit_seals s order by s.seal_id desc limit 1)
@@ -2270,13 +1933,10 @@ begin atomic
       and a.occurred_at > coalesce((select last.era_after from last), '-infinity'))
     or exists (select from last where last.to_xid > pg_snapshot_xmax(pg_current_snapshot()));
 end;
-
 comment on function audit.is_audit_unsealed is
-  'True if there may be rows to seal; it is cheap, for a job that calls it often. Definer: jobs cannot read '
-  'audit_log.';
+  'True if there may be rows to seal; it is cheap, for a job that calls it often. Definer: jobs cannot read audit_log.';
 
-create function audit.audit_backlog()
-returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
+create function audit.audit_backlog() returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
 language sql stable security definer set search_path = ''
 begin atomic
   with last as (select s.to_xid, s.era_after, s.sealed_at from public.audit_seals s order by s.seal_id desc limit 1)
@@ -2289,20 +1949,16 @@ begin atomic
     limit 100000
   ) as unsealed_rows;
 end;
-
 comment on function audit.audit_backlog is
-  'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in '
-  'seconds, and when the last seal was made. Definer: jobs cannot read audit_log.';
-
+  'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in seconds, and when '
+  'the last seal was made. Definer: jobs cannot read audit_log.';
 grant execute on function audit.seal_audit, audit.is_audit_unsealed, audit.audit_backlog to l9_worker;
 --! EndIncluded 020-audit/120-seal-audit.sql
 --! Included 020-audit/130-require-auditor.sql
 -- Requires an administrator, or a DBA in psql. verify_audit() and audit_head() begin with it.
 
-create function audit.require_auditor(function_name text)
-returns identity.identity
-language plpgsql stable set search_path = ''
-as $$
+create function audit.require_auditor(function_name text) returns identity.identity
+language plpgsql stable set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
 begin
@@ -2314,12 +1970,10 @@ begin
     end if;
   end if;
   return me;
-end
-$$;
-
+end $$;
 comment on function audit.require_auditor is
-  'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or '
-  'L9SCP. function_name begins the error text. Not executable by callers.';
+  'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or L9SCP. '
+  'function_name begins the error text. Not executable by callers.';
 --! EndIncluded 020-audit/130-require-auditor.sql
 --! Included 020-audit/140-verify-audit.sql
 -- Checks audit_log against its seals. Admins call verify_audit() in psql or GraphQL, or run `l9-memory audit verify`.
@@ -2337,10 +1991,8 @@ create type public.audit_verification as (
   last_seal bigint,
   is_complete boolean
 );
-
 comment on type public.audit_verification is
-  'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all '
-  'tenants.';
+  'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all tenants.';
 comment on column public.audit_verification.ok is
   'False if a row or seal was altered, removed or added; the other columns say which.';
 comment on column public.audit_verification.seals is 'Number of seals that were checked.';
@@ -2348,8 +2000,8 @@ comment on column public.audit_verification.rows is 'Number of rows that were ch
 comment on column public.audit_verification.unsealed is
   'Number of rows that are too new to be sealed; null if the end of the chain was not reached.';
 comment on column public.audit_verification.archived is
-  'Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows '
-  'were not read. Null for an admin of a tenant.';
+  'Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows were not '
+  'read. Null for an admin of a tenant.';
 comment on column public.audit_verification.broken_seal is 'First seal that is broken, or whose rows were changed.';
 comment on column public.audit_verification.broken_row is
   'First row that was changed, if it is a single row and the caller may know of it.';
@@ -2365,8 +2017,7 @@ comment on column public.audit_verification.is_complete is
 create function audit.audit_seal_problem(
   seal public.audit_seals, era_until timestamptz, only_tenant uuid,
   out row_count bigint, out archived bigint, out broken_row uuid, out reason text)
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   missing bigint;
   added bigint;
@@ -2422,24 +2073,16 @@ begin
     and not exists (select from public.audit_log r where r.audit_id = broken_row and r.tenant_id = only_tenant) then
     broken_row := null;
   end if;
-end
-$$;
-
+end $$;
 comment on function audit.audit_seal_problem is
   'Compares a seal with its own hash and with its rows. reason is null if nothing is wrong.';
 
 -- Goes through the seals in order, compares each with the one before it and with its rows, and stops at the first
 -- that is broken.
 create function public.verify_audit(
-  "from" timestamptz default null,
-  "to" timestamptz default null,
-  head text default null,
-  after_seal bigint default null,
-  max_rows bigint default null
-)
-returns public.audit_verification
-language plpgsql stable security definer set search_path = ''
-as $$
+  "from" timestamptz default null, "to" timestamptz default null, head text default null, after_seal bigint default null,
+  max_rows bigint default null) returns public.audit_verification
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := audit.require_auditor('verify_audit');
   only_tenant uuid;
@@ -2528,53 +2171,42 @@ begin
   end if;
   result.ok := result.reason is null;
   return result;
-end
-$$;
-
+end $$;
 comment on function public.verify_audit is
-  'Checks the audit log against its seals: those between the times from and to, or all. head: an earlier hash of '
-  'audit_head, stored outside the database; if it is no longer in the chain, the end of the chain was removed. '
-  'after_seal and max_rows split the check of a large log. For admins; one of a tenant learns nothing of other '
-  'tenants'' rows. Definer: reads audit_log of every tenant, and audit_seals.';
-
+  'Checks the audit log against its seals: those between the times from and to, or all. head: an earlier hash of audit_head, '
+  'stored outside the database; if it is no longer in the chain, the end of the chain was removed. after_seal and max_rows split '
+  'the check of a large log. For admins; one of a tenant learns nothing of other tenants'' rows. Definer: reads audit_log of '
+  'every tenant, and audit_seals.';
 grant execute on function public.verify_audit to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/140-verify-audit.sql
 --! Included 020-audit/150-audit-head.sql
 -- The newest seal, which admins store outside the database, so that a later verify_audit() can compare it.
 
 create type public.audit_head as (hash text, sealed_at timestamptz);
-
 comment on type public.audit_head is 'The newest seal.';
 comment on column public.audit_head.hash is 'Hash of the seal, in hexadecimal.';
 comment on column public.audit_head.sealed_at is 'When the seal was made.';
 
-create function public.audit_head()
-returns public.audit_head
-language plpgsql stable security definer set search_path = ''
-as $$
+create function public.audit_head() returns public.audit_head
+language plpgsql stable security definer set search_path = '' as $$
 declare
   newest public.audit_head;
 begin
   perform audit.require_auditor('audit_head');
   select encode(s.seal_hash, 'hex'), s.sealed_at into newest from public.audit_seals s order by s.seal_id desc limit 1;
   return newest;
-end
-$$;
-
+end $$;
 comment on function public.audit_head is
-  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that '
-  'no earlier row was removed. Definer: admins of a tenant cannot read audit_seals.';
-
+  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that no earlier '
+  'row was removed. Definer: admins of a tenant cannot read audit_seals.';
 grant execute on function public.audit_head to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/150-audit-head.sql
 --! Included 020-audit/160-detach-audit-partition.sql
 -- Takes a month that is over out of audit_log, for a superuser to dump and drop. Operators call it in psql or
 -- GraphQL. It counts the rows of each seal first, and lists the month before it detaches it.
 
-create function public.detach_audit_partition(month date)
-returns public.audit_archives
-language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s'
-as $$
+create function public.detach_audit_partition(month date) returns public.audit_archives
+language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s' as $$
 declare
   partition constant text := audit.require_past_partition('public.audit_log', month);
   detached public.audit_archives;
@@ -2622,15 +2254,11 @@ begin
   perform audit.write_audit('CLEANUP', 'audit_log', details => jsonb_build_object(
     'detached', detached.table_name, 'rows', detached.row_count));
   return detached;
-end
-$$;
-
+end $$;
 comment on function public.detach_audit_partition is
-  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and '
-  'append-only, for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its '
-  'searches are deleted, because erasure could no longer find them. Audited. Definer: only the owner of a table can '
-  'detach its partitions.';
-
+  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and append-only, '
+  'for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its searches are deleted, because '
+  'erasure could no longer find them. Audited. Definer: only the owner of a table can detach its partitions.';
 grant execute on function public.detach_audit_partition to l9_platform_admin;
 --! EndIncluded 020-audit/160-detach-audit-partition.sql
 --! Included 020-audit/170-export-audit.sql
@@ -2638,17 +2266,13 @@ grant execute on function public.detach_audit_partition to l9_platform_admin;
 -- `l9-memory audit export`.
 
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
-
 comment on type public.audit_page is 'A page of the audit log.';
 comment on column public.audit_page.rows is 'Rows as JSON objects, in order of time, with their transaction (xid).';
-comment on column public.audit_page.cursor is
-  'Start of the next page (its after argument). Null: this was the last page.';
+comment on column public.audit_page.cursor is 'Start of the next page (its after argument). Null: this was the last page.';
 comment on column public.audit_page."to" is 'End of the exported time; pass it as to with the next page.';
 
-create function audit.audit_export(details jsonb)
-returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function audit.audit_export(details jsonb) returns void
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
 begin
@@ -2658,23 +2282,15 @@ begin
     perform identity.raise_error('L9LIM', 'details: at most 4096 bytes', 'details');
   end if;
   perform audit.write_audit('EXPORT', 'audit_log', details => details - 'org_id' - 'user_id');
-end
-$$;
-
+end $$;
 comment on function audit.audit_export is
-  'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows '
-  'about itself.';
+  'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows about itself.';
 
 -- Rows are ordered by time and id, which make up the cursor. A page ends at page_size rows or about 4 MB.
 create function public.export_audit(
-  "from" timestamptz default null,
-  "to" timestamptz default null,
-  after text default null,
-  page_size integer default 1000
-)
+  "from" timestamptz default null, "to" timestamptz default null, after text default null, page_size integer default 1000)
 returns public.audit_page
-language plpgsql volatile set search_path = '' set timezone = 'UTC'
-as $$
+language plpgsql volatile set search_path = '' set timezone = 'UTC' as $$
 declare
   page public.audit_page;
   after_time timestamptz := coalesce(export_audit."from", '-infinity');
@@ -2721,25 +2337,20 @@ begin
   perform audit.audit_export(jsonb_strip_nulls(jsonb_build_object(
     'from', export_audit."from", 'to', page."to", 'after', after, 'rows', jsonb_array_length(page.rows))));
   return page;
-end
-$$;
-
+end $$;
 comment on function public.export_audit is
-  'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by '
-  'default now). after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row '
-  'EXPORT, which is not part of the same export. For admins.';
-
+  'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by default now). '
+  'after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row EXPORT, which is not part of '
+  'the same export. For admins.';
 grant execute on function audit.audit_export to l9_admin, l9_platform_admin;
 
 grant execute on function public.export_audit to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/170-export-audit.sql
 --! Included 030-administration/000-schema.sql
 create schema administration;
-
 comment on schema administration is
-  'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers can '
-  'execute only the functions granted to them one by one.';
-
+  'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers can execute only '
+  'the functions granted to them one by one.';
 grant usage on schema administration to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 030-administration/000-schema.sql
 --! Included 030-administration/010-require-administrator.sql
@@ -2757,26 +2368,19 @@ create type administration.administrator as (
   projects text[],
   can_clean_up boolean
 );
-
 comment on type administration.administrator is
-  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and '
-  'future scopes.';
+  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
 
-create function administration.is_owner()
-returns boolean
-language sql stable parallel safe set search_path = ''
+create function administration.is_owner() returns boolean language sql stable parallel safe set search_path = ''
 return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
-
 comment on function administration.is_owner is
-  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a '
-  'function that runs as the owner.';
+  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs '
+  'as the owner.';
 
 -- The owner in psql and operators reach every tenant and may grant everything; an admin reaches its own and grants
 -- what it has.
-create function administration.require_administrator(tenant_id uuid)
-returns administration.administrator
-language plpgsql stable set search_path = ''
-as $$
+create function administration.require_administrator(tenant_id uuid) returns administration.administrator
+language plpgsql stable set search_path = '' as $$
 declare
   me identity.identity;
   admin administration.administrator;
@@ -2815,17 +2419,13 @@ begin
   admin.projects := me.projects;
   admin.can_clean_up := me.can_clean_up;
   return admin;
-end
-$$;
-
+end $$;
 comment on function administration.require_administrator is
-  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, '
-  'operators and the owner in psql for any. Else raises L9AUT or L9SCP.';
+  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, operators and '
+  'the owner in psql for any. Else raises L9AUT or L9SCP.';
 
-create function administration.require_operator()
-returns administration.administrator
-language plpgsql stable set search_path = ''
-as $$
+create function administration.require_operator() returns administration.administrator
+language plpgsql stable set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(null);
 begin
@@ -2833,27 +2433,19 @@ begin
     perform identity.raise_error('L9SCP', 'only operators (l9_platform_admin) and l9_owner in psql can do this');
   end if;
   return admin;
-end
-$$;
+end $$;
+comment on function administration.require_operator is 'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
 
-comment on function administration.require_operator is
-  'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
-
-create function administration.require_whole_token(admin administration.administrator)
-returns void
-language plpgsql stable set search_path = ''
-as $$
+create function administration.require_whole_token(admin administration.administrator) returns void
+language plpgsql stable set search_path = '' as $$
 begin
   if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
     perform identity.raise_error('L9SCP',
       'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
   end if;
-end
-$$;
-
+end $$;
 comment on function administration.require_whole_token is
-  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and '
-  'projects.';
+  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';
 --! EndIncluded 030-administration/010-require-administrator.sql
 --! Included 030-administration/020-check-grantable.sql
 -- Checks of what administrators grant: scopes, projects, rights and limits of calls. register_actor(),
@@ -2861,10 +2453,8 @@ comment on function administration.require_whole_token is
 
 create function administration.check_grantable(
   admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[],
-  can_clean_up boolean)
-returns void
-language plpgsql stable set search_path = ''
-as $$
+  can_clean_up boolean) returns void
+language plpgsql stable set search_path = '' as $$
 begin
   if admin.is_operator then
     return;
@@ -2883,16 +2473,12 @@ begin
   elsif can_clean_up and not admin.can_clean_up then
     perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it', 'can_clean_up');
   end if;
-end
-$$;
-
+end $$;
 comment on function administration.check_grantable is
   'Raises L9SCP unless the administrator has all of these permissions itself.';
 
-create function administration.check_scope_list(tenant_id uuid, field text, list text[])
-returns text[]
-language plpgsql stable set search_path = ''
-as $$
+create function administration.check_scope_list(tenant_id uuid, field text, list text[]) returns text[]
+language plpgsql stable set search_path = '' as $$
 declare
   unknown_scope text;
 begin
@@ -2909,44 +2495,31 @@ begin
       format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
   end if;
   return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
-end
-$$;
-
+end $$;
 comment on function administration.check_scope_list is
-  'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not '
-  'registered.';
+  'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not registered.';
 
-create function administration.check_call_limit(field text, calls integer)
-returns void
-language plpgsql stable set search_path = ''
-as $$
+create function administration.check_call_limit(field text, calls integer) returns void
+language plpgsql stable set search_path = '' as $$
 begin
   if not identity.is_call_limit(calls) then
     perform identity.raise_error('L9VAL', format('%s: from 1 to 100000000', field), field);
   end if;
-end
-$$;
+end $$;
+comment on function administration.check_call_limit is 'Raises L9VAL if this is no number of calls a minute. Null passes.';
 
-comment on function administration.check_call_limit is
-  'Raises L9VAL if this is no number of calls a minute. Null passes.';
-
-create function administration.raise_not_found(field text)
-returns void
-language sql immutable parallel safe set search_path = ''
+create function administration.raise_not_found(field text) returns void language sql immutable parallel safe set search_path = ''
 return identity.raise_error('L9OWN', pg_catalog.format('%s: not found, or not yours', field), field);
-
 comment on function administration.raise_not_found is
-  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error '
-  'never tells the two apart.';
+  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error never tells '
+  'the two apart.';
 --! EndIncluded 030-administration/020-check-grantable.sql
 --! Included 030-administration/030-watch-changes.sql
 -- Triggers that audit each change of tenants, orgs, users, scopes, actors and keys, and tell the running gateways to
 -- reload. Tables of settings use tg__audit_identity(), too.
 
-create function administration.tg__audit_identity()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function administration.tg__audit_identity() returns trigger
+language plpgsql set search_path = '' as $$
 declare
   new_row jsonb := to_jsonb(new);
   old_row jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
@@ -2968,9 +2541,7 @@ begin
       where t.name in ('tenant_id', 'caller', 'scope')
         or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
   return null;
-end
-$$;
-
+end $$;
 comment on function administration.tg__audit_identity is
   'Audits a row that was inserted or updated: its key columns, and those of the named columns that changed.';
 
@@ -2992,32 +2563,24 @@ create trigger _500_audit after insert or update on public.api_keys
   for each row execute function administration.tg__audit_identity(
     'key_id', 'org_id', 'user_id', 'scopes', 'projects', 'default_project', 'expires_at', 'revoked_at');
 
-create function administration.notified_channels()
-returns text[]
-language sql stable set search_path = ''
+create function administration.notified_channels() returns text[] language sql stable set search_path = ''
 return coalesce(string_to_array(nullif(current_setting('l9.notified_channels', true), ''), ','), '{}');
-
 comment on function administration.notified_channels is
-  'The channels that this transaction notifies when it commits, so that the gateway that makes a change need not '
-  'wait for its own notification.';
+  'The channels that this transaction notifies when it commits, so that the gateway that makes a change need not wait for its '
+  'own notification.';
 grant execute on function administration.notified_channels to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
-create function administration.tg__notify()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function administration.tg__notify() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   perform pg_notify(tg_argv[0], '');
   perform set_config('l9.notified_channels', (
     select string_agg(distinct c.name, ',')
     from unnest(administration.notified_channels() || tg_argv[0]) as c (name)), true);
   return null;
-end
-$$;
-
+end $$;
 comment on function administration.tg__notify is
-  'Tells the running gateways, on the channel given as argument, to reload what they cache. The notification has no '
-  'payload.';
+  'Tells the running gateways, on the channel given as argument, to reload what they cache. The notification has no payload.';
 
 create trigger _900_notify after insert or update or delete or truncate on public.tenants
   for each statement execute function administration.tg__notify('l9_identity');
@@ -3035,10 +2598,8 @@ create trigger _900_notify after insert or update or delete or truncate on publi
 --! Included 030-administration/040-tenants.sql
 -- Creates tenants and switches them off and on. Operators call these functions in psql or GraphQL.
 
-create function public.create_tenant(name text)
-returns public.tenants
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function public.create_tenant(name text) returns public.tenants
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   created public.tenants;
 begin
@@ -3052,17 +2613,13 @@ begin
   end if;
   perform identity.seed_tenant(created.tenant_id);
   return created;
-end
-$$;
-
+end $$;
 comment on function public.create_tenant is
-  'Creates a tenant with the scopes developer, l-private and global and the actors L and C. For operators. Errors: '
-  'L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Creates a tenant with the scopes developer, l-private and global and the actors L and C. For operators. Errors: L9VAL, L9SCP, '
+  'L9AUT. Definer: identity tables change through functions only.';
 
-create function administration.set_tenant_active(tenant_id uuid, is_active boolean)
-returns public.tenants
-language plpgsql volatile set search_path = ''
-as $$
+create function administration.set_tenant_active(tenant_id uuid, is_active boolean) returns public.tenants
+language plpgsql volatile set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_operator();
   changed public.tenants;
@@ -3077,39 +2634,28 @@ begin
     perform administration.raise_not_found('tenant_id');
   end if;
   return changed;
-end
-$$;
-
+end $$;
 comment on function administration.set_tenant_active is 'Implements deactivate_tenant() and reactivate_tenant().';
 
-create function public.deactivate_tenant(tenant_id uuid)
-returns public.tenants
+create function public.deactivate_tenant(tenant_id uuid) returns public.tenants
 language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, false);
-
 comment on function public.deactivate_tenant is
-  'From the next request on no caller of this tenant has an identity, whatever its token or key says. For '
-  'operators; not for their own tenant. Definer: identity tables change through functions only.';
+  'From the next request on no caller of this tenant has an identity, whatever its token or key says. For operators; not for '
+  'their own tenant. Definer: identity tables change through functions only.';
 
-create function public.reactivate_tenant(tenant_id uuid)
-returns public.tenants
+create function public.reactivate_tenant(tenant_id uuid) returns public.tenants
 language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, true);
-
 comment on function public.reactivate_tenant is
   'Undoes deactivate_tenant(). For operators. Definer: identity tables change through functions only.';
-
-grant execute on function
-  public.create_tenant, public.deactivate_tenant, public.reactivate_tenant
-to l9_platform_admin;
+grant execute on function public.create_tenant, public.deactivate_tenant, public.reactivate_tenant to l9_platform_admin;
 --! EndIncluded 030-administration/040-tenants.sql
 --! Included 030-administration/050-set-query-text-audit.sql
 -- Sets whether a tenant keeps the texts of its searches. Admins call it in psql or GraphQL.
 
-create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null)
-returns public.tenants
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null) returns public.tenants
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_query_text_audit.tenant_id);
   changed public.tenants;
@@ -3120,14 +2666,11 @@ begin
   end if;
   update public.tenants t set audits_query_text = enabled where t.tenant_id = admin.target_tenant_id returning * into changed;
   return changed;
-end
-$$;
-
+end $$;
 comment on function public.set_query_text_audit is
-  'Sets whether the texts of searches are kept for the tenant (by default the caller''s own), for its admins to '
-  'read. Texts that are already stored are kept. For admins with an unlimited token. Audited. Definer: identity '
-  'tables change through functions only.';
-
+  'Sets whether the texts of searches are kept for the tenant (by default the caller''s own), for its admins to read. Texts that '
+  'are already stored are kept. For admins with an unlimited token. Audited. Definer: identity tables change through functions '
+  'only.';
 grant execute on function public.set_query_text_audit to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/050-set-query-text-audit.sql
 --! Included 030-administration/055-set-tenant-limits.sql
@@ -3136,8 +2679,7 @@ grant execute on function public.set_query_text_audit to l9_admin, l9_platform_a
 create function public.set_tenant_limits(
   reads_per_minute integer default null, writes_per_minute integer default null, tenant_id uuid default null)
 returns public.tenants
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator;
   changed public.tenants;
@@ -3152,24 +2694,18 @@ begin
   where t.tenant_id = admin.target_tenant_id
   returning t.* into changed;
   return changed;
-end
-$$;
-
+end $$;
 comment on function public.set_tenant_limits is
-  'Changes how many reads and writes a minute the gateway admits from all callers of a tenant together (by default '
-  'the caller''s own tenant); null leaves a limit unchanged. The limits of its actors are set by register_actor(). '
-  'For operators, because tenants share a server. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables '
-  'change through functions only.';
-
+  'Changes how many reads and writes a minute the gateway admits from all callers of a tenant together (by default the caller''s '
+  'own tenant); null leaves a limit unchanged. The limits of its actors are set by register_actor(). For operators, because '
+  'tenants share a server. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 grant execute on function public.set_tenant_limits to l9_platform_admin;
 --! EndIncluded 030-administration/055-set-tenant-limits.sql
 --! Included 030-administration/060-orgs.sql
 -- Registers orgs of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
 
-create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null)
-returns public.orgs
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null) returns public.orgs
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(create_org.tenant_id);
   created public.orgs;
@@ -3186,17 +2722,13 @@ begin
     perform identity.raise_error('L9VAL', 'name, org_id: already used by another org of this tenant', 'name');
   end if;
   return created;
-end
-$$;
-
+end $$;
 comment on function public.create_org is
-  'Registers an org, under the id that an identity provider uses for it or a new one. For admins of the tenant. '
-  'Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Registers an org, under the id that an identity provider uses for it or a new one. For admins of the tenant. Errors: L9VAL, '
+  'L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
-create function administration.set_org_active(org_id uuid, tenant_id uuid, is_active boolean)
-returns public.orgs
-language plpgsql volatile set search_path = ''
-as $$
+create function administration.set_org_active(org_id uuid, tenant_id uuid, is_active boolean) returns public.orgs
+language plpgsql volatile set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_org_active.tenant_id);
   changed public.orgs;
@@ -3212,39 +2744,28 @@ begin
     perform administration.raise_not_found('org_id');
   end if;
   return changed;
-end
-$$;
-
+end $$;
 comment on function administration.set_org_active is 'Implements deactivate_org() and reactivate_org().';
 
-create function public.deactivate_org(org_id uuid, tenant_id uuid default null)
-returns public.orgs
+create function public.deactivate_org(org_id uuid, tenant_id uuid default null) returns public.orgs
 language sql volatile security definer set search_path = ''
 return administration.set_org_active(org_id, tenant_id, false);
-
 comment on function public.deactivate_org is
-  'From the next request on a token or key that names this org has no identity. For admins of the tenant. Raises '
-  'L9OWN if the org is not registered. Definer: identity tables change through functions only.';
+  'From the next request on a token or key that names this org has no identity. For admins of the tenant. Raises L9OWN if the '
+  'org is not registered. Definer: identity tables change through functions only.';
 
-create function public.reactivate_org(org_id uuid, tenant_id uuid default null)
-returns public.orgs
+create function public.reactivate_org(org_id uuid, tenant_id uuid default null) returns public.orgs
 language sql volatile security definer set search_path = ''
 return administration.set_org_active(org_id, tenant_id, true);
-
-comment on function public.reactivate_org is
-  'Undoes deactivate_org(). Definer: identity tables change through functions only.';
-
-grant execute on function
-  public.create_org, public.deactivate_org, public.reactivate_org
-to l9_admin, l9_platform_admin;
+comment on function public.reactivate_org is 'Undoes deactivate_org(). Definer: identity tables change through functions only.';
+grant execute on function public.create_org, public.deactivate_org, public.reactivate_org to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/060-orgs.sql
 --! Included 030-administration/070-users.sql
 -- Registers users of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
 
 create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
 returns public.users
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(create_user.tenant_id);
   created public.users;
@@ -3264,18 +2785,14 @@ begin
     perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant', 'user_id');
   end if;
   return created;
-end
-$$;
-
+end $$;
 comment on function public.create_user is
-  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only '
-  'tokens that claim that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: '
-  'identity tables change through functions only.';
+  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only tokens that claim '
+  'that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through '
+  'functions only.';
 
-create function administration.set_user_active(user_id uuid, tenant_id uuid, is_active boolean)
-returns public.users
-language plpgsql volatile set search_path = ''
-as $$
+create function administration.set_user_active(user_id uuid, tenant_id uuid, is_active boolean) returns public.users
+language plpgsql volatile set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_user_active.tenant_id);
   changed public.users;
@@ -3291,31 +2808,21 @@ begin
     perform administration.raise_not_found('user_id');
   end if;
   return changed;
-end
-$$;
-
+end $$;
 comment on function administration.set_user_active is 'Implements deactivate_user() and reactivate_user().';
 
-create function public.deactivate_user(user_id uuid, tenant_id uuid default null)
-returns public.users
+create function public.deactivate_user(user_id uuid, tenant_id uuid default null) returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, false);
-
 comment on function public.deactivate_user is
-  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises '
-  'L9OWN if the user is not registered. Definer: identity tables change through functions only.';
+  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises L9OWN if the '
+  'user is not registered. Definer: identity tables change through functions only.';
 
-create function public.reactivate_user(user_id uuid, tenant_id uuid default null)
-returns public.users
+create function public.reactivate_user(user_id uuid, tenant_id uuid default null) returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, true);
-
-comment on function public.reactivate_user is
-  'Undoes deactivate_user(). Definer: identity tables change through functions only.';
-
-grant execute on function
-  public.create_user, public.deactivate_user, public.reactivate_user
-to l9_admin, l9_platform_admin;
+comment on function public.reactivate_user is 'Undoes deactivate_user(). Definer: identity tables change through functions only.';
+grant execute on function public.create_user, public.deactivate_user, public.reactivate_user to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/070-users.sql
 --! Included 030-administration/080-scopes.sql
 -- Registers scopes of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
@@ -3323,8 +2830,7 @@ to l9_admin, l9_platform_admin;
 create function public.register_scope(
   scope text, is_project_scoped boolean default true, description text default null, tenant_id uuid default null)
 returns public.scopes
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_scope.tenant_id);
   registered public.scopes;
@@ -3348,18 +2854,14 @@ begin
       'is_project_scoped');
   end if;
   return registered;
-end
-$$;
-
+end $$;
 comment on function public.register_scope is
-  'Adds a scope to a tenant, or changes its description. At first only actors with every scope can read it; '
-  'register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: '
-  'identity tables change through functions only.';
+  'Adds a scope to a tenant, or changes its description. At first only actors with every scope can read it; register_actor() '
+  'gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through '
+  'functions only.';
 
-create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean)
-returns public.scopes
-language plpgsql volatile set search_path = ''
-as $$
+create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean) returns public.scopes
+language plpgsql volatile set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_scope_active.tenant_id);
   changed public.scopes;
@@ -3372,57 +2874,34 @@ begin
     perform administration.raise_not_found('scope');
   end if;
   return changed;
-end
-$$;
-
+end $$;
 comment on function administration.set_scope_active is 'Implements deactivate_scope() and reactivate_scope().';
 
-create function public.deactivate_scope(scope text, tenant_id uuid default null)
-returns public.scopes
+create function public.deactivate_scope(scope text, tenant_id uuid default null) returns public.scopes
 language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, false);
-
 comment on function public.deactivate_scope is
-  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For '
-  'admins of the tenant. Definer: identity tables change through functions only.';
+  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For admins of the '
+  'tenant. Definer: identity tables change through functions only.';
 
-create function public.reactivate_scope(scope text, tenant_id uuid default null)
-returns public.scopes
+create function public.reactivate_scope(scope text, tenant_id uuid default null) returns public.scopes
 language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, true);
-
 comment on function public.reactivate_scope is
   'Undoes deactivate_scope(). Definer: identity tables change through functions only.';
-
-grant execute on function
-  public.register_scope, public.deactivate_scope, public.reactivate_scope
-to l9_admin, l9_platform_admin;
+grant execute on function public.register_scope, public.deactivate_scope, public.reactivate_scope to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/080-scopes.sql
 --! Included 030-administration/090-register-actor.sql
 -- Registers an actor or changes one. Admins call it in psql or GraphQL, and `l9-memory db platform-admin` for the
 -- first operator. The row as it should be is put together first, then checked as a whole, then written.
 
 create function public.register_actor(
-  caller text,
-  creator text default null,
-  source text default null,
-  agent text default null,
-  role text default null,
-  readable_scopes text[] default null,
-  writable_scopes text[] default null,
-  can_clean_up boolean default null,
-  reads_per_minute integer default null,
-  writes_per_minute integer default null,
-  tenant_id uuid default null,
-  default_project text default null,
-  max_importance real default null,
-  max_confidence double precision default null,
-  max_lesson_confidence double precision default null,
-  max_priority text default null
-)
-returns public.actors
-language plpgsql volatile security definer set search_path = ''
-as $$
+  caller text, creator text default null, source text default null, agent text default null, role text default null,
+  readable_scopes text[] default null, writable_scopes text[] default null, can_clean_up boolean default null,
+  reads_per_minute integer default null, writes_per_minute integer default null, tenant_id uuid default null,
+  default_project text default null, max_importance real default null, max_confidence double precision default null,
+  max_lesson_confidence double precision default null, max_priority text default null) returns public.actors
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_actor.tenant_id);
   actor public.actors;
@@ -3527,24 +3006,19 @@ begin
     returning a.* into actor;
   end if;
   return actor;
-end
-$$;
-
+end $$;
 comment on function public.register_actor is
-  'Registers an actor, by default one like C, or changes the given properties of one, but never its creator. An '
-  'empty default_project removes it. max_*: upper bounds of what it gives to its own text. *_per_minute: limits of '
-  'each of its keys. Nobody grants more than it has, or changes its own actor. For admins. Errors: L9VAL, L9SCP, '
-  'L9IMM, L9AUT. Definer: identity tables change through functions only.';
-
+  'Registers an actor, by default one like C, or changes the given properties of one, but never its creator. An empty '
+  'default_project removes it. max_*: upper bounds of what it gives to its own text. *_per_minute: limits of each of its keys. '
+  'Nobody grants more than it has, or changes its own actor. For admins. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity '
+  'tables change through functions only.';
 grant execute on function public.register_actor to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/090-register-actor.sql
 --! Included 030-administration/100-deactivate-actor.sql
 -- Switches actors off and on. Admins call these functions in psql or GraphQL.
 
-create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean)
-returns public.actors
-language plpgsql volatile set search_path = ''
-as $$
+create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean) returns public.actors
+language plpgsql volatile set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_actor_active.tenant_id);
   actor public.actors;
@@ -3563,38 +3037,29 @@ begin
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller
   returning a.* into actor;
   return actor;
-end
-$$;
-
+end $$;
 comment on function administration.set_actor_active is 'Implements deactivate_actor() and reactivate_actor().';
 
-create function public.deactivate_actor(caller text, tenant_id uuid default null)
-returns public.actors
+create function public.deactivate_actor(caller text, tenant_id uuid default null) returns public.actors
 language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, false);
-
 comment on function public.deactivate_actor is
-  'The next request of this actor fails, whatever its token or key says. For admins of the tenant; not for their '
-  'own actor. Definer: identity tables change through functions only.';
+  'The next request of this actor fails, whatever its token or key says. For admins of the tenant; not for their own actor. '
+  'Definer: identity tables change through functions only.';
 
-create function public.reactivate_actor(caller text, tenant_id uuid default null)
-returns public.actors
+create function public.reactivate_actor(caller text, tenant_id uuid default null) returns public.actors
 language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, true);
-
 comment on function public.reactivate_actor is
   'Undoes deactivate_actor(). Definer: identity tables change through functions only.';
-
 grant execute on function public.deactivate_actor, public.reactivate_actor to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/100-deactivate-actor.sql
 --! Included 030-administration/110-bind-login.sql
 -- Makes every session of a database login act as one actor, for people and programs that connect without the gateway.
 -- Operators call it in psql or GraphQL.
 
-create function public.bind_login(caller text, login text, tenant_id uuid default null)
-returns public.actors
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function public.bind_login(caller text, login text, tenant_id uuid default null) returns public.actors
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator;
   actor public.actors;
@@ -3625,16 +3090,12 @@ begin
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller
   returning a.* into actor;
   return actor;
-end
-$$;
-
+end $$;
 comment on function public.bind_login is
-  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. Its '
-  'statements end after 30 seconds, its waits for a lock after 5, and a transaction that is left open after 60, '
-  'unless a session sets other limits for itself. A null login removes the binding. For operators, because all '
-  'tenants share the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change '
-  'through functions only.';
-
+  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. Its statements end after '
+  '30 seconds, its waits for a lock after 5, and a transaction that is left open after 60, unless a session sets other limits '
+  'for itself. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: '
+  'L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 grant execute on function public.bind_login to l9_platform_admin;
 --! EndIncluded 030-administration/110-bind-login.sql
 --! Included 030-administration/120-create-api-key.sql
@@ -3648,7 +3109,6 @@ create type public.new_api_key as (
   caller text,
   expires_at timestamptz
 );
-
 comment on type public.new_api_key is 'An API key that was just created.';
 comment on column public.new_api_key.api_key is 'The key. It is returned only once, here.';
 comment on column public.new_api_key.key_id is 'Id, the argument of revoke_api_key().';
@@ -3657,8 +3117,7 @@ comment on column public.new_api_key.caller is 'Actor that the key stands for.';
 comment on column public.new_api_key.expires_at is 'The key is refused from this time on. Null: it does not expire.';
 
 create function administration.check_key_grantable(
-  admin administration.administrator, actor public.actors, scopes text[], projects text[])
-returns void
+  admin administration.administrator, actor public.actors, scopes text[], projects text[]) returns void
 language sql stable set search_path = ''
 return administration.check_grantable(
   admin, (actor).role,
@@ -3673,26 +3132,15 @@ return administration.check_grantable(
     else array(select s.scope from unnest(scopes) as s (scope) where s.scope = any ((actor).writable_scopes))
   end,
   coalesce(projects, '{*}'), (actor).can_clean_up);
-
 comment on function administration.check_key_grantable is
   'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
 
 -- Checks the actor, what the administrator may grant, and then each limit of the key. The key itself is never stored.
 create function public.create_api_key(
-  name text,
-  caller text,
-  scopes text[] default null,
-  projects text[] default null,
-  org_id uuid default null,
-  user_id uuid default null,
-  expires_at timestamptz default null,
-  tenant_id uuid default null,
-  default_project text default null,
-  tool_sets text[] default null
-)
-returns public.new_api_key
-language plpgsql volatile security definer set search_path = ''
-as $$
+  name text, caller text, scopes text[] default null, projects text[] default null, org_id uuid default null,
+  user_id uuid default null, expires_at timestamptz default null, tenant_id uuid default null, default_project text default null,
+  tool_sets text[] default null) returns public.new_api_key
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(create_api_key.tenant_id);
   actor public.actors;
@@ -3743,24 +3191,19 @@ begin
   into created.key_id, created.name, created.caller, created.expires_at;
   insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
   return created;
-end
-$$;
-
+end $$;
 comment on function public.create_api_key is
-  'Creates an MCP key for an actor and returns it, only this once. It is limited to scopes, projects and the tools '
-  'of tool_sets (core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming '
-  'one. It cannot do more than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
-  'Definer: identity tables change through functions only.';
-
+  'Creates an MCP key for an actor and returns it, only this once. It is limited to scopes, projects and the tools of tool_sets '
+  '(core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming one. It cannot do more '
+  'than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through '
+  'functions only.';
 grant execute on function public.create_api_key to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/120-create-api-key.sql
 --! Included 030-administration/130-revoke-api-key.sql
 -- Revokes an API key. Admins call it in psql or GraphQL.
 
-create function public.revoke_api_key(key_id uuid)
-returns public.api_keys
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function public.revoke_api_key(key_id uuid) returns public.api_keys
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(null);
   old_key public.api_keys;
@@ -3781,21 +3224,17 @@ begin
     select k.* into old_key from public.api_keys k where k.key_id = revoke_api_key.key_id;
   end if;
   return old_key;
-end
-$$;
-
+end $$;
 comment on function public.revoke_api_key is
-  'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. '
-  'Raises L9OWN if there is no such key. Definer: identity tables change through functions only.';
-
+  'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. Raises L9OWN if '
+  'there is no such key. Definer: identity tables change through functions only.';
 grant execute on function public.revoke_api_key to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/130-revoke-api-key.sql
 --! Included 030-administration/140-act-as.sql
 -- Makes a transaction in psql act as a caller. People and scripts call act_as() after `set local role`; GraphQL does
 -- not offer it.
 
-create function administration.explain_refusal(tenant_id uuid, caller text)
-returns text
+create function administration.explain_refusal(tenant_id uuid, caller text) returns text
 language sql stable security definer set search_path = ''
 return case
   when not pg_catalog.pg_has_role(session_user, 'l9_gateway', 'member') then
@@ -3807,24 +3246,15 @@ return case
        and a.role <> identity.current_role_name()),
     'caller, tenant_id, org_id, user_id: one of them is not active, or they do not match')
 end;
-
 comment on function administration.explain_refusal is
-  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims '
-  'are trusted.';
+  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims are trusted.';
 
 -- Sets every claim of the transaction, those that are not given to an empty text, and asks whether they make an
 -- identity.
 create function public.act_as(
-  caller text,
-  tenant_id uuid default null,
-  org_id uuid default null,
-  user_id uuid default null,
-  projects text[] default null,
-  scopes text[] default null
-)
-returns text
-language plpgsql volatile set search_path = ''
-as $$
+  caller text, tenant_id uuid default null, org_id uuid default null, user_id uuid default null, projects text[] default null,
+  scopes text[] default null) returns text
+language plpgsql volatile set search_path = '' as $$
 declare
   target_tenant_id uuid := coalesce(act_as.tenant_id, identity.default_tenant_id());
   me identity.identity;
@@ -3852,22 +3282,17 @@ begin
     coalesce(nullif(array_to_string(me.readable_scopes, ', '), ''), 'nothing'),
     coalesce(nullif(array_to_string(me.writable_scopes, ', '), ''), 'nothing'),
     coalesce(nullif(array_to_string(me.projects, ', '), ''), 'none'));
-end
-$$;
-
+end $$;
 comment on function public.act_as is
-  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of '
-  'that caller, in the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It '
-  'grants nothing: a session of l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
-
+  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of that caller, in '
+  'the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It grants nothing: a session of '
+  'l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
 grant execute on function administration.explain_refusal, public.act_as to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/140-act-as.sql
 --! Included 030-administration/150-identity-directory.sql
 -- All identities that the gateway can accept, in one document. The gateway loads it as l9_worker and keeps it.
 
-create function administration.identity_directory()
-returns jsonb
-language sql stable security definer set search_path = ''
+create function administration.identity_directory() returns jsonb language sql stable security definer set search_path = ''
 return pg_catalog.jsonb_build_object(
   'actors', (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
@@ -3898,12 +3323,10 @@ return pg_catalog.jsonb_build_object(
       'tool_sets', k.tool_sets, 'expires_at', k.expires_at)), '[]')
     from public.api_keys k join identity.api_key_hashes h on h.key_id = k.key_id
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
-
 comment on function administration.identity_directory is
-  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database '
-  'call: active actors and tenants with their limits of calls, scopes, orgs, inactive or org-bound users, and the '
-  'hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
-
+  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active '
+  'actors and tenants with their limits of calls, scopes, orgs, inactive or org-bound users, and the hashes of valid API keys. '
+  'Definer: reads the identity tables. For l9_worker, never for callers.';
 grant execute on function administration.identity_directory to l9_worker;
 --! EndIncluded 030-administration/150-identity-directory.sql
 --! Included 030-administration/160-call-counts.sql
@@ -3916,10 +3339,9 @@ create unlogged table administration.call_counts (
   points integer not null,
   expire bigint
 );
-
 comment on table administration.call_counts is
-  'Calls of the current minute, where several gateways count together (RATE_LIMIT_STORE=database). Rows are deleted '
-  'a few minutes after their minute.';
+  'Calls of the current minute, where several gateways count together (RATE_LIMIT_STORE=database). Rows are deleted a few '
+  'minutes after their minute.';
 comment on column administration.call_counts.key is
   'What is limited: the kind of limit, and a hash of the key, tenant or address, so that the table names nobody.';
 comment on column administration.call_counts.points is 'The number of calls.';
@@ -3929,17 +3351,14 @@ alter table administration.call_counts enable row level security;
 alter table administration.call_counts force row level security;
 
 create policy worker_access on administration.call_counts to l9_worker using (true);
-comment on policy worker_access on administration.call_counts is
-  'Gateways count calls. No caller can read the table.';
-
+comment on policy worker_access on administration.call_counts is 'Gateways count calls. No caller can read the table.';
 grant select, insert (key, points, expire), update (points, expire), delete on administration.call_counts to l9_worker;
 --! EndIncluded 030-administration/160-call-counts.sql
 --! Included 030-administration/170-database-statistics.sql
 -- What the metrics of the gateway tell of the page cache and of the sizes of tables. The gateway calls both functions
 -- as l9_worker.
 
-create function administration.block_reads()
-returns table (kind text, from_cache bigint, from_disk bigint)
+create function administration.block_reads() returns table (kind text, from_cache bigint, from_disk bigint)
 language sql stable security definer set search_path = ''
 begin atomic
   select 'index', coalesce(sum(i.idx_blks_hit), 0)::bigint, coalesce(sum(i.idx_blks_read), 0)::bigint
@@ -3948,14 +3367,11 @@ begin atomic
   select 'table', coalesce(sum(t.heap_blks_hit), 0)::bigint, coalesce(sum(t.heap_blks_read), 0)::bigint
   from pg_catalog.pg_statio_user_tables t;
 end;
-
 comment on function administration.block_reads is
-  'How many blocks of indexes and of tables were found in the page cache of PostgreSQL, and how many had to be '
-  'read, since its statistics were reset. Definer: counters that tell about hidden rows are revoked from every role '
-  'but the owner.';
+  'How many blocks of indexes and of tables were found in the page cache of PostgreSQL, and how many had to be read, since its '
+  'statistics were reset. Definer: counters that tell about hidden rows are revoked from every role but the owner.';
 
-create function administration.table_sizes()
-returns table (table_name text, table_bytes bigint, index_bytes bigint)
+create function administration.table_sizes() returns table (table_name text, table_bytes bigint, index_bytes bigint)
 language sql stable security definer set search_path = ''
 -- Reading the size of a table waits while another session holds an exclusive lock on it.
 set lock_timeout = '500ms'
@@ -3968,11 +3384,9 @@ begin atomic
     and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
   group by 1;
 end;
-
 comment on function administration.table_sizes is
-  'Size in bytes of each table and of all its indexes; a partitioned table counts with its partitions. Definer: '
-  'sizes, which tell about hidden rows, are revoked from every role but the owner.';
-
+  'Size in bytes of each table and of all its indexes; a partitioned table counts with its partitions. Definer: sizes, which '
+  'tell about hidden rows, are revoked from every role but the owner.';
 grant execute on function administration.block_reads, administration.table_sizes to l9_worker;
 --! EndIncluded 030-administration/170-database-statistics.sql
 --! Included 035-words/000-schema.sql
@@ -3984,69 +3398,54 @@ grant usage on schema words to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- The languages of memories and the configuration of PostgreSQL for each. Triggers, settings and searches ask which
 -- there are, and parse() asks for the configuration.
 
-create function words.languages()
-returns text[]
-language sql immutable parallel safe
+create function words.languages() returns text[] language sql immutable parallel safe
 return array[
   'none', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish', 'french',
   'german', 'greek',
   'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese',
   'romanian', 'russian',
   'serbian', 'spanish', 'swedish', 'tamil', 'turkish', 'yiddish'];
-
 comment on function words.languages is
-  'The languages that a memory may have: those for which PostgreSQL has a stemmer, and none, which keeps every word '
-  'as it is.';
+  'The languages that a memory may have: those for which PostgreSQL has a stemmer, and none, which keeps every word as it is.';
 
-create function words.text_config(language text)
-returns regconfig
+create function words.text_config(language text) returns regconfig
 language sql immutable parallel safe strict set search_path = ''
 -- The configurations of pg_catalog are part of PostgreSQL, with fixed ids.
 return ('pg_catalog.' || case when language <> 'none' and language = any (words.languages()) then language
   else 'simple' end)::pg_catalog.regconfig;
-
 comment on function words.text_config is
   'The text search configuration of a language. none and unknown languages have the configuration simple.';
-
 grant execute on function words.text_config, words.languages to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/010-languages.sql
 --! Included 035-words/012-characters.sql
 -- What characters are for words: those that nobody sees, those that separate words, and those that are words of their own. They
 -- are told by their code points alone, so that the result does not depend on the database's locale.
 
-create function words.invisible_characters()
-returns text
+create function words.invisible_characters() returns text
 language sql immutable parallel safe
 -- Soft hyphen; grapheme joiner; marks of direction; vowel separators and selectors of Mongolian; zero-width space, non-joiner
 -- and joiner; word joiner and invisible operators; variation selectors; byte order mark; tags.
 return '\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff';
-
 comment on function words.invisible_characters is
   'Characters without a shape that stand within words, for use within the brackets of a regular expression.';
 
-create function words.without_invisible(content text)
-returns text
+create function words.without_invisible(content text) returns text
 language sql immutable parallel safe set search_path = ''
 -- The test is several times faster than the replacement.
 return case when content ~ ('[' || words.invisible_characters() || ']')
   then pg_catalog.regexp_replace(content, '[' || words.invisible_characters() || ']+', '', 'g') else content end;
-
 comment on function words.without_invisible is 'A text without its invisible_characters(): they cut no word in two.';
 
-create function words.symbol_characters()
-returns text
+create function words.symbol_characters() returns text
 language sql immutable parallel safe
 -- Signs of money, copyright and degrees; arrows, mathematics and technical signs; geometric shapes, dingbats and emoji.
 return '\u00a2-\u00a5\u00a7\u00a9\u00ae\u00b0\u00b1\u00b6\u00d7\u00f7\u20a0-\u20cf\u2117\u2120-\u2122'
   '\u2190-\u23ff\u25a0-\u27bf\u27f0-\u27ff\u2900-\u2bff\u303d'
   '\U0001f000-\U0001f0ff\U0001f18e\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff';
-
 comment on function words.symbol_characters is
   'Characters that are words of their own, such as emoji, for use within the brackets of a regular expression.';
 
-create function words.symbols(content text)
-returns text[]
-language sql immutable parallel safe set search_path = ''
+create function words.symbols(content text) returns text[] language sql immutable parallel safe set search_path = ''
 return array(
   with found as materialized (
     -- A flag, a key, or a symbol with its variation, color of skin and tags, joined with others by zero-width joiners.
@@ -4063,15 +3462,12 @@ return array(
   select p.symbol from plain p
   union
   select part.symbol from plain p cross join lateral pg_catalog.string_to_table(p.symbol, U&'\200D') as part (symbol));
-
 comment on function words.symbols is
-  'The different symbols of a text as words: as they are written without variation selectors, without the colors of '
-  'skins, and the parts of those that are joined from several.';
+  'The different symbols of a text as words: as they are written without variation selectors, without the colors of skins, and '
+  'the parts of those that are joined from several.';
 
-create function words.cleaned(content text)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function words.cleaned(content text) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   -- In some locales symbols, dashes and quotation marks count as letters. A key is a symbol with its digit.
   content := regexp_replace(words.without_invisible(regexp_replace(content,
@@ -4081,35 +3477,27 @@ begin
     ' ', 'g');
   -- Full-width letters and ligatures become plain letters, and an accent that is a character of its own joins its letter.
   return case when octet_length(content) = length(content) then content else normalize(content, nfkc) end;
-end
-$$;
-
+end $$;
 comment on function words.cleaned is
-  'A text that is not ASCII without what is no letter and no digit of a word: invisible characters, symbols, dashes '
-  'and quotation marks.';
-
-grant execute on function
-  words.invisible_characters, words.without_invisible, words.symbol_characters, words.symbols, words.cleaned
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'A text that is not ASCII without what is no letter and no digit of a word: invisible characters, symbols, dashes and '
+  'quotation marks.';
+grant execute on function words.invisible_characters, words.without_invisible, words.symbol_characters, words.symbols,
+  words.cleaned to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/012-characters.sql
 --! Included 035-words/014-fold.sql
 -- The plain forms of words with accents and other marks. The parser adds them beside the words as they are written, in texts and
 -- in queries, so that each finds the other and what is written alike comes first. The tables stand here, because an extension
 -- that removes accents is not part of the embedded engine.
 
-create function words.to_lower(content text, is_ascii boolean)
-returns text
+create function words.to_lower(content text, is_ascii boolean) returns text
 language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 -- The parser lowers words itself, by the locale of the database, which may not know É.
 return case when is_ascii then content else pg_catalog.lower(content collate pg_catalog.pg_c_utf8) end;
-
 comment on function words.to_lower is 'A text in lower case if it is not ASCII, in the same way on every server.';
 
-create function words.fold(content text, spells_out boolean default false)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function words.fold(content text, spells_out boolean default false) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   content := words.to_lower(content, false);
   if octet_length(content) = length(content) then
@@ -4134,15 +3522,12 @@ begin
     content := replace(replace(replace(replace(content, 'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th');
   end if;
   return normalize(content, nfc);
-end
-$$;
-
+end $$;
 comment on function words.fold is
-  'A text in lower case, with plain letters in the place of those with accents and other marks: jurgen for Jürgen, '
-  'weissbier for Weißbier. spells_out: with two letters for those that are also written so, as in juergen.';
+  'A text in lower case, with plain letters in the place of those with accents and other marks: jurgen for Jürgen, weissbier for '
+  'Weißbier. spells_out: with two letters for those that are also written so, as in juergen.';
 
-create function words.plain_forms(content text)
-returns table (written text, plain text)
+create function words.plain_forms(content text) returns table (written text, plain text)
 language sql immutable parallel safe set search_path = ''
 begin atomic
   with texts as materialized (
@@ -4162,31 +3547,24 @@ begin atomic
     as w (written, plain, folded)
   where f.once <> f.spelt and w.plain <> w.folded;
 end;
-
 comment on function words.plain_forms is
   'The words of a text that have plain forms, in lower case, with each of these: both forms of fold().';
-
-grant execute on function
-  words.to_lower, words.fold, words.plain_forms
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function words.to_lower, words.fold, words.plain_forms to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/014-fold.sql
 --! Included 035-words/020-character-pairs.sql
 -- The words of scripts without spaces, such as Chinese and Thai: pairs of characters, which parse() adds to the other
 -- words.
 
-create function words.unspaced_characters()
-returns text
+create function words.unspaced_characters() returns text
 language sql immutable parallel safe
 -- Thai, Lao, Myanmar, Khmer; the iteration mark and zero of Han; Hiragana, Katakana; Han; Hangul.
 return '\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecd\u1000-\u103f\u1050-\u109f\u1780-\u17d3\u3005\u3007\u3041-\u3096'
   '\u3099-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af\uac00-\ud7a3';
-
 comment on function words.unspaced_characters is
-  'Characters of scripts that are written without spaces or attach endings to words, for use within the brackets of '
-  'a regular expression: Chinese, Japanese, Korean, Thai, Lao, Myanmar, Khmer.';
+  'Characters of scripts that are written without spaces or attach endings to words, for use within the brackets of a regular '
+  'expression: Chinese, Japanese, Korean, Thai, Lao, Myanmar, Khmer.';
 
-create function words.character_pairs(content text, keeps_single boolean)
-returns tsvector
+create function words.character_pairs(content text, keeps_single boolean) returns tsvector
 language sql immutable parallel safe set search_path = ''
 return (
   select coalesce(pg_catalog.string_agg(
@@ -4205,32 +3583,23 @@ return (
       with ordinality as characters (this_one, place)
   ) c
   where c.this_one <> ' ');
-
 comment on function words.character_pairs is
-  'Each pair of adjacent characters of scripts without spaces, and characters that stand alone. If keeps_single is '
-  'true, every character is listed by itself too, without a position, so that a query of one character finds it.';
-
-grant execute on function
-  words.unspaced_characters, words.character_pairs
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'Each pair of adjacent characters of scripts without spaces, and characters that stand alone. If keeps_single is true, every '
+  'character is listed by itself too, without a position, so that a query of one character finds it.';
+grant execute on function words.unspaced_characters, words.character_pairs to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/020-character-pairs.sql
 --! Included 035-words/030-identifiers.sql
 -- How paths, versions, camelCase names and other identifiers become words. parse() calls these functions.
 
 -- Identifiers are recognised by ASCII letters alone, so that the result does not depend on the database's locale.
 
-create function words.has_identifiers(content text)
-returns boolean
-language sql immutable parallel safe strict
+create function words.has_identifiers(content text) returns boolean language sql immutable parallel safe strict
 return content ~ '[A-Za-z0-9][-_/.:@#\\]*[_/.:@#\\][A-Za-z0-9]|[A-Za-z0-9]-[0-9]|[0-9]-[A-Za-z]|[a-z][A-Z]|[A-Z][A-Z][a-z][a-z]'
   '|<[A-Za-z/]|[A-Za-z](\+\+|#)';
-
 comment on function words.has_identifiers is
-  'True if a text contains anything that separate_identifiers(), split_camel_case() or whole_identifiers() works '
-  'on.';
+  'True if a text contains anything that separate_identifiers(), split_camel_case() or whole_identifiers() works on.';
 
-create function words.separate_identifiers(content text)
-returns text
+create function words.separate_identifiers(content text) returns text
 language sql immutable parallel safe strict set search_path = ''
 return pg_catalog.regexp_replace(
   -- The text parser would read -1 in A-1 as a negative number. In numbers such as 1.2.3 the points stay.
@@ -4241,22 +3610,17 @@ return pg_catalog.regexp_replace(
   else content end,
   -- It would also take a/b for a file, a:b for an address and <b> for a tag, and keep each as one word or none.
   '[_/:@#\\<>]+', ' ', 'g');
-
 comment on function words.separate_identifiers is
   'A text with spaces between the parts of its paths, qualified names, addresses and ticket ids.';
 
-create function words.split_camel_case(content text)
-returns text
-language sql immutable parallel safe strict set search_path = ''
+create function words.split_camel_case(content text) returns text language sql immutable parallel safe strict set search_path = ''
 return pg_catalog.regexp_replace(
   pg_catalog.regexp_replace(content, '([a-z0-9])([A-Z])', '\1 \2', 'g'),
   -- Two lower-case letters, because the plural URLs is one word.
   '([A-Z])([A-Z][a-z][a-z])', '\1 \2', 'g');
-
 comment on function words.split_camel_case is 'A text with spaces between the parts of its camelCase words.';
 
-create function words.whole_identifiers(content text)
-returns text[]
+create function words.whole_identifiers(content text) returns text[]
 language sql immutable parallel safe strict set search_path = ''
 return array(
   with found as (
@@ -4279,23 +3643,18 @@ return array(
   ) i (identifier)
   -- The text parser itself keeps words with hyphens whole, and knows their stems.
   where i.identifier ~ '[a-z0-9][-_/.:@#\\]*[_/.:@#\\][-_/.:@#\\]*[a-z0-9]|[a-z0-9]-[0-9]|[0-9]-[a-z]|^[a-z](\+\+|#)$');
-
 comment on function words.whole_identifiers is
-  'The identifiers of a text that are joined by _ / . : @ # \ or a hyphen beside a digit, in lower case, with the '
-  'file names of paths and the major and minor numbers of versions.';
-
-grant execute on function
-  words.has_identifiers, words.separate_identifiers, words.split_camel_case, words.whole_identifiers
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'The identifiers of a text that are joined by _ / . : @ # \ or a hyphen beside a digit, in lower case, with the file names of '
+  'paths and the major and minor numbers of versions.';
+grant execute on function words.has_identifiers, words.separate_identifiers, words.split_camel_case, words.whole_identifiers to
+  l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/030-identifiers.sql
 --! Included 035-words/040-parse.sql
 -- Turns a text into the words by which it is found. of_memory() and of_query() both call parse(), so that their words
 -- match.
 
-create function words.stems(content text, language text)
-returns tsvector
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function words.stems(content text, language text) returns tsvector
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- Most memories are English, and a constant needs no call.
   config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig
@@ -4314,16 +3673,12 @@ begin
     -- What has no position is found, and counts as occurring once.
     || array_to_tsvector(words.whole_identifiers(content))
     || case when split = separated then '' else strip(to_tsvector(config, words.to_lower(separated, is_ascii))) end;
-end
-$$;
-
+end $$;
 comment on function words.stems is
   'The stems of the words of a cleaned() text, the parts of its identifiers, and the identifiers as a whole.';
 
-create function words.parse(content text, language text, is_query boolean)
-returns tsvector
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function words.parse(content text, language text, is_query boolean) returns tsvector
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   pairs tsvector := '';
   symbols text[];
@@ -4348,14 +3703,11 @@ begin
   return pairs || words.stems(content, language)
     || case when plain is null then '' else strip(words.stems(plain, language)) end
     || array_to_tsvector(symbols);
-end
-$$;
-
+end $$;
 comment on function words.parse is
-  'The words of a text of at most max_piece_characters() characters: stems() of its words and of their '
-  'plain_forms(), its symbols, and pairs of characters of scripts without spaces. For a query, single characters '
-  'are left out where there are pairs.';
-
+  'The words of a text of at most max_piece_characters() characters: stems() of its words and of their plain_forms(), its '
+  'symbols, and pairs of characters of scripts without spaces. For a query, single characters are left out where there are '
+  'pairs.';
 grant execute on function words.stems, words.parse to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/040-parse.sql
 --! Included 035-words/045-case-hash.sql
@@ -4377,21 +3729,18 @@ return
   || '|^[^A-Za-z]*[0-9] ?(?:[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]'
   || '|[lL]|[nN]))(?:[^A-Za-z0-9]|$)'
   || '|^(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
-
 comment on function words.telling_case is
-  'A regular expression for what stands between two spaces, true if its case tells: options, variables, paths, '
-  'identifiers, numbers with units.';
+  'A regular expression for what stands between two spaces, true if its case tells: options, variables, paths, identifiers, '
+  'numbers with units.';
 
 create function words.may_tell_case() returns text language sql immutable parallel safe
 return '[_`$%\\/=]|-[A-Za-z]|\.[a-z]|[a-z0-9][A-Z]|[A-Z][A-Z]'
   || '|[0-9] ?[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN])'
   || '(?:[^A-Za-z0-9]|$)|(?:^|[^A-Za-z])(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
-
 comment on function words.may_tell_case is
   'A regular expression for texts that may hold something of telling_case(). It is false for most prose, in a tenth of the time.';
 
-create function words.telling_lines(content text) returns text
-language sql immutable parallel safe strict set search_path = ''
+create function words.telling_lines(content text) returns text language sql immutable parallel safe strict set search_path = ''
 return (
   with lines as (
     select l.n, l.line, pg_catalog.lag(l.line) over w as before, l.line ~ '^(\s{2}|\t)' as is_indented
@@ -4411,14 +3760,12 @@ return (
   select pg_catalog.string_agg(case when m.is_indented then m.line else '.' || m.line end, E'\n' order by m.n)
   from marked m
   where m.is_code or m.follows_code);
-
 comment on function words.telling_lines is
-  'The lines of the indented blocks of a text, each with the lines before and after it, as they are written; null '
-  'if there is none.';
+  'The lines of the indented blocks of a text, each with the lines before and after it, as they are written; null if there is '
+  'none.';
 
 create function words.case_hash(content text) returns bytea
-language plpgsql immutable parallel safe strict set search_path = ''
-as $$
+language plpgsql immutable parallel safe strict set search_path = '' as $$
 declare
   telling text := '';
 begin
@@ -4437,13 +3784,10 @@ begin
     telling := telling || coalesce(E'\n\n' || words.telling_lines(btrim(content, E' \t\r\n')), '');
   end if;
   return case when telling <> '' then sha256(convert_to(telling, 'UTF8')) end;
-end
-$$;
-
+end $$;
 comment on function words.case_hash is
-  'SHA-256 of what case and indentation mean in a text: words with inner capitals or _, options, variables, paths, '
-  'code spans, units, and indented blocks. Null for prose, which says the same in any case.';
-
+  'SHA-256 of what case and indentation mean in a text: words with inner capitals or _, options, variables, paths, code spans, '
+  'units, and indented blocks. Null for prose, which says the same in any case.';
 grant execute on function words.telling_case, words.may_tell_case, words.telling_lines, words.case_hash to l9_agent,
   l9_admin, l9_worker;
 --! EndIncluded 035-words/045-case-hash.sql
@@ -4451,8 +3795,7 @@ grant execute on function words.telling_case, words.may_tell_case, words.telling
 -- The words of a date, so that a query for a day or month finds a memory. of_memory() and the trigger that sets
 -- packet_store.words call date_words().
 
-create function words.date_words(event_time timestamptz)
-returns tsvector
+create function words.date_words(event_time timestamptz) returns tsvector
 language sql immutable parallel safe strict set search_path = ''
 return case when pg_catalog.isfinite(event_time) then (
   select pg_catalog.array_to_tsvector(array[
@@ -4473,11 +3816,9 @@ return case when pg_catalog.isfinite(event_time) then (
       [date.month] as name
   ) month)
 end;
-
 comment on function words.date_words is
-  'Year, month, day, weekday and date of a time in UTC, so that a query for "Friday", "May 2023" or "2023-05-12" '
-  'finds it. They have no positions, so each counts as occurring once. Null if the time is infinite.';
-
+  'Year, month, day, weekday and date of a time in UTC, so that a query for "Friday", "May 2023" or "2023-05-12" finds it. They '
+  'have no positions, so each counts as occurring once. Null if the time is infinite.';
 grant execute on function words.date_words to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/050-date-words.sql
 --! Included 035-words/060-of-memory.sql
@@ -4485,29 +3826,23 @@ grant execute on function words.date_words to l9_agent, l9_admin, l9_platform_ad
 -- that look at earlier versions.
 
 create function words.max_piece_characters() returns integer language sql immutable parallel safe return 8192;
-
 comment on function words.max_piece_characters is
   'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
 
 create function words.max_lexemes() returns integer language sql immutable parallel safe return 25000;
-
 comment on function words.max_lexemes is
-  'When to leave out the rest of a long content: once it has this many different words. words.index_text() of '
-  '46,000 would not fit into one tsvector.';
+  'When to leave out the rest of a long content: once it has this many different words. words.index_text() of 46,000 would not '
+  'fit into one tsvector.';
 
 create function words.max_word_bytes() returns integer language sql immutable parallel safe return 2000;
-
-comment on function words.max_word_bytes is
-  'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
+comment on function words.max_word_bytes is 'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
 
 -- A long content is parsed in pieces, cut at white space, because the words of all of it may not fit into one
 -- tsvector.
-create function words.of_content(content text, language text)
-returns tsvector
+create function words.of_content(content text, language text) returns tsvector
 language plpgsql immutable parallel safe set search_path = ''
 -- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.
-set client_min_messages = warning
-as $$
+set client_min_messages = warning as $$
 declare
   total constant integer := length(content);
   most constant integer := words.max_piece_characters();
@@ -4535,14 +3870,10 @@ begin
     place := place + length(piece);
   end loop;
   return answer;
-end
-$$;
+end $$;
+comment on function words.of_content is 'The words of a content of any length. Of one with too many words, the end is left out.';
 
-comment on function words.of_content is
-  'The words of a content of any length. Of one with too many words, the end is left out.';
-
-create function words.of_memory(content text, language text, event_time timestamptz, kind text)
-returns tsvector
+create function words.of_memory(content text, language text, event_time timestamptz, kind text) returns tsvector
 language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 return case
@@ -4550,34 +3881,28 @@ return case
     when octet_length(content) <= words.max_word_bytes() then words.parse(content, language, is_query => false)
     else words.of_content(content, language)
   end || case when kind = 'message' then coalesce(words.date_words(event_time), '') else '' end;
-
 comment on function words.of_memory is
-  'The words by which a memory is found: those of its content and, for a message, the date of the event. Of a '
-  'content with too many words, the end is left out.';
-
-grant execute on function
-  words.max_piece_characters, words.max_lexemes, words.max_word_bytes, words.of_content, words.of_memory
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'The words by which a memory is found: those of its content and, for a message, the date of the event. Of a content with too '
+  'many words, the end is left out.';
+grant execute on function words.max_piece_characters, words.max_lexemes, words.max_word_bytes, words.of_content, words.of_memory
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/060-of-memory.sql
 --! Included 035-words/070-of-query.sql
 -- The words of a query, in the form that the words of memories have. Searches, suggestions and the search for
 -- near-duplicates call of_query_in().
 
-create function words.of_query(query text, language text)
-returns text[]
+create function words.of_query(query text, language text) returns text[]
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
 return array(
   select w.lexeme
   from pg_catalog.unnest(words.parse(pg_catalog.left(query, words.max_piece_characters()), language, is_query => true)) as w
   -- Whole identifiers have no positions. They are rare words, so they come first.
   order by w.positions[1] nulls first, w.lexeme collate "C");
-
 comment on function words.of_query is
-  'The different words of a query as of_memory() writes them, without stop words: whole identifiers, then the '
-  'others in the order of their first occurrence.';
+  'The different words of a query as of_memory() writes them, without stop words: whole identifiers, then the others in the '
+  'order of their first occurrence.';
 
-create function words.of_query_in(query text, languages text[])
-returns text[]
+create function words.of_query_in(query text, languages text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
 return case when pg_catalog.cardinality(languages) = 1 then words.of_query(query, languages[1]) else array(
   select w.lexeme
@@ -4586,12 +3911,10 @@ return case when pg_catalog.cardinality(languages) = 1 then words.of_query(query
   group by w.lexeme
   order by min(w.place), w.lexeme collate "C")
 end;
-
 comment on function words.of_query_in is
   'The words of a query in each of several languages, so that it matches memories in any of them.';
 
-create function words.forms_in_query(query text, languages text[])
-returns table (lexeme text, forms text[])
+create function words.forms_in_query(query text, languages text[]) returns table (lexeme text, forms text[])
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
 begin atomic
   with texts as materialized (
@@ -4612,33 +3935,26 @@ begin atomic
   from members m join members other on other.written = m.written
   group by m.lexeme;
 end;
-
 comment on function words.forms_in_query is
-  'The words of a query, in any of the languages, that have other forms, as written and plain, each with all forms '
-  'of its word. Whoever has one of them has the word.';
-
-grant execute on function
-  words.of_query, words.of_query_in, words.forms_in_query
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'The words of a query, in any of the languages, that have other forms, as written and plain, each with all forms of its word. '
+  'Whoever has one of them has the word.';
+grant execute on function words.of_query, words.of_query_in, words.forms_in_query to l9_agent, l9_admin, l9_platform_admin,
+  l9_worker;
 --! EndIncluded 035-words/070-of-query.sql
 --! Included 035-words/080-index-text.sql
 -- What the BM25 indexes of packet_store hold: hashes of words in place of the words. The indexes and walk_words()
 -- call index_text(), a generated column calls length().
 
-create function words.index_token(lexeme text)
-returns text
+create function words.index_token(lexeme text) returns text
 language sql immutable parallel safe strict
 -- Without a search_path the call is inlined.
 -- Digits alone: a text parser takes four times as long over words of letters and digits.
 return (2147483648 + pg_catalog.hashtext(lexeme))::text;
-
 comment on function words.index_token is
-  'A word as the index of words holds it: its hash as a number without a sign, which a text parser takes for one '
-  'word. Two words may share a token; a search compares the words themselves.';
+  'A word as the index of words holds it: its hash as a number without a sign, which a text parser takes for one word. Two words '
+  'may share a token; a search compares the words themselves.';
 
-create function words.index_text(words tsvector)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function words.index_text(words tsvector) returns text language sql immutable parallel safe set search_path = ''
 return (
   select coalesce(pg_catalog.string_agg(
     -- Most words occur once, or have no position.
@@ -4646,31 +3962,21 @@ return (
       words.index_token(w.lexeme) || ' ', pg_catalog.cardinality(w.positions))
     else words.index_token(w.lexeme) || ' ' end, ''), '')
   from pg_catalog.unnest(index_text.words) as w);
-
 comment on function words.index_text is
-  'The text that a BM25 index with text_config simple indexes: the index_token() of each word, as often as the word '
-  'occurs.';
+  'The text that a BM25 index with text_config simple indexes: the index_token() of each word, as often as the word occurs.';
 
-create function words.length(words tsvector)
-returns integer
-language sql immutable parallel safe set search_path = ''
+create function words.length(words tsvector) returns integer language sql immutable parallel safe set search_path = ''
 return (select coalesce(sum(coalesce(pg_catalog.cardinality(w.positions), 1)), 0)::integer
   from pg_catalog.unnest(length.words) as w);
-
 comment on function words.length is
-  'How many words a text has, stop words excepted. Words without positions, such as those of the date, count once, '
-  'as they do in a search.';
-
-grant execute on function
-  words.index_token, words.index_text, words.length
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'How many words a text has, stop words excepted. Words without positions, such as those of the date, count once, as they do in '
+  'a search.';
+grant execute on function words.index_token, words.index_text, words.length to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/080-index-text.sql
 --! Included 035-words/090-detect-language.sql
 -- Guesses the language of a text. The trigger that chooses the language of a memory calls detect_language().
 
-create function words.script_of(language text)
-returns text
-language sql immutable parallel safe
+create function words.script_of(language text) returns text language sql immutable parallel safe
 return case language
   when 'arabic' then '[\u0600-\u06ff]'
   when 'armenian' then '[\u0530-\u058f]'
@@ -4681,13 +3987,10 @@ return case language
   when 'tamil' then '[\u0b80-\u0bff]'
   when 'yiddish' then '[\u0590-\u05ff]'
 end;
-
 comment on function words.script_of is
-  'A regular expression for the letters of a language that is always written in a script of its own; null for the '
-  'others.';
+  'A regular expression for the letters of a language that is always written in a script of its own; null for the others.';
 
-create function words.detect_language(content text, languages text[])
-returns text
+create function words.detect_language(content text, languages text[]) returns text
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
 return case when pg_catalog.cardinality(languages) <= 1 then languages[1] else (
   select l.language
@@ -4701,20 +4004,16 @@ return case when pg_catalog.cardinality(languages) <= 1 then languages[1] else (
     l.place
   limit 1)
 end;
-
 comment on function words.detect_language is
-  'That one of the languages in which a text is probably written: by its script, then by its stop words; the first '
-  'one if both leave it open.';
-
+  'That one of the languages in which a text is probably written: by its script, then by its stop words; the first one if both '
+  'leave it open.';
 grant execute on function words.script_of, words.detect_language to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/090-detect-language.sql
 --! Included 036-secrets/000-schema.sql
 create schema secrets;
-
 comment on schema secrets is
-  'Finds secrets in texts and keeps them out of the tables. Not exposed over GraphQL; callers can execute only the '
-  'functions granted to them one by one.';
-
+  'Finds secrets in texts and keeps them out of the tables. Not exposed over GraphQL; callers can execute only the functions '
+  'granted to them one by one.';
 grant usage on schema secrets to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 036-secrets/000-schema.sql
 --! Included 036-secrets/010-secret-patterns.sql
@@ -4722,15 +4021,11 @@ grant usage on schema secrets to l9_agent, l9_admin, l9_platform_admin, l9_worke
 -- find_in_text() and redact_text() compare texts with them.
 
 create function secrets.max_expression_bytes() returns integer language sql immutable parallel safe return 2000;
-
 comment on function secrets.max_expression_bytes is
   'The longest regular expression of a tenant''s pattern or exception, in bytes.';
 
-create function secrets.is_pattern_name(name text)
-returns boolean
-language sql immutable parallel safe
+create function secrets.is_pattern_name(name text) returns boolean language sql immutable parallel safe
 return name ~ '^[a-z][a-z0-9-]{0,62}$';
-
 comment on function secrets.is_pattern_name is
   'True if a pattern may have this name: lower-case letters, digits and -, at most 63.';
 
@@ -4758,10 +4053,9 @@ create table public.secret_patterns (
     'encoded key', 'basic', 'luhn', 'iban', 'any', 'any value')),
   constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict', 'session'))
 );
-
 comment on table public.secret_patterns is
-  'Patterns of secrets: the built-in ones (tenant_id is null) and those that the administrators of a '
-  'tenant added with register_secret_pattern().';
+  'Patterns of secrets: the built-in ones (tenant_id is null) and those that the administrators of a tenant added with '
+  'register_secret_pattern().';
 comment on column public.secret_patterns.pattern_id is 'Id of the pattern.';
 comment on column public.secret_patterns.tenant_id is
   'The tenant that added the pattern; null for a built-in one, which holds for all.';
@@ -4771,17 +4065,17 @@ comment on column public.secret_patterns.finds is 'What the pattern finds.';
 comment on column public.secret_patterns.expression is
   'A regular expression of PostgreSQL. If it has a capturing group, that is the secret; else the whole match is.';
 comment on column public.secret_patterns.keywords is
-  'Texts, in the same case, one of which stands in every match, within or beside 20 or more letters, digits, - and '
-  '_ in a row: other texts need no second look. Null if there is no such text.';
+  'Texts, in the same case, one of which stands in every match, within or beside 20 or more letters, digits, - and _ in a row: '
+  'other texts need no second look. Null if there is no such text.';
 comment on column public.secret_patterns.hint is
-  'A quick regular expression that matches wherever the pattern does, for a pattern without keywords. Null: the '
-  'pattern is tried on every text that needs a second look.';
+  'A quick regular expression that matches wherever the pattern does, for a pattern without keywords. Null: the pattern is tried '
+  'on every text that needs a second look.';
 comment on column public.secret_patterns.verification is
-  'What a match must pass beside: that it is no placeholder, that it looks like the value of a password, is random, '
-  'or has a valid check digit.';
+  'What a match must pass beside: that it is no placeholder, that it looks like the value of a password, is random, or has a '
+  'valid check digit.';
 comment on column public.secret_patterns.severity is
-  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in '
-  'sessions and by find_secrets(). session: looked for only in sessions, which fail closed.';
+  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in sessions and '
+  'by find_secrets(). session: looked for only in sessions, which fail closed.';
 comment on column public.secret_patterns.source is 'Where the format is described, or who added the pattern.';
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';
@@ -4797,47 +4091,39 @@ create policy platform_override on public.secret_patterns for select to l9_platf
 create policy definer_functions on public.secret_patterns to l9_owner using (true);
 comment on policy tenant_isolation on public.secret_patterns is
   'A caller sees the built-in patterns and those of its own tenant.';
-comment on policy scope_access on public.secret_patterns is
-  'Every caller may read what is refused, so that it can tell why.';
+comment on policy scope_access on public.secret_patterns is 'Every caller may read what is refused, so that it can tell why.';
 comment on policy platform_override on public.secret_patterns is
   'Operators see the patterns of every tenant; each read is audited.';
 comment on policy definer_functions on public.secret_patterns is
   'The guard reads the patterns; register_secret_pattern() writes them.';
-
 grant select on public.secret_patterns to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_secret_pattern() checks the values, and a trigger audits them.
 --! EndIncluded 036-secrets/010-secret-patterns.sql
 --! Included 036-secrets/015-token-formats.sql
 -- The formats of providers' tokens: one row each, from which the built-in patterns for tokens are made. A provider is added or
 -- corrected here.
-create function secrets.literal(keyword text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.literal(keyword text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.regexp_replace(keyword, '[^A-Za-z0-9_-]', '\\\&', 'g');
-
 comment on function secrets.literal is 'A regular expression that matches exactly this text.';
 
 create type secrets.token_format as (
   pattern text, provider text, starts text[], body text, markers text[], verification text, source text);
 comment on type secrets.token_format is 'The format of a provider''s tokens.';
-comment on column secrets.token_format.pattern is
-  'The name of the pattern that finds it. Several formats may share one.';
+comment on column secrets.token_format.pattern is 'The name of the pattern that finds it. Several formats may share one.';
 comment on column secrets.token_format.provider is 'What it is a token of.';
 comment on column secrets.token_format.starts is 'How it may begin; empty if every character is random.';
 comment on column secrets.token_format.body is
-  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between '
-  'them. The alphabets are those of alphabet().';
+  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between them. The '
+  'alphabets are those of alphabet().';
 comment on column secrets.token_format.markers is
-  'Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look '
-  'for.';
+  'Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look for.';
 comment on column secrets.token_format.verification is
-  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last '
-  'six characters are a checksum, which proves it.';
+  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last six characters '
+  'are a checksum, which proves it.';
 comment on column secrets.token_format.source is 'Where the format is described.';
 
 -- Grouped by what the tokens are for. The columns of each row are those of the type token_format.
-create function secrets.token_formats()
-returns setof secrets.token_format
+create function secrets.token_formats() returns setof secrets.token_format
 language sql immutable parallel safe set search_path = ''
 begin atomic
   values
@@ -4998,13 +4284,11 @@ begin atomic
     ('honeycomb-key', 'Honeycomb', '{hcaik_,hcbik_,hcalk_,hcblk_}', '{base36 32+}', null, null, 'Honeycomb, API keys'),
     ('prefect-key', 'Prefect', '{pnu_,pnb_}', '{base62 36}', null, 'random token', 'Prefect, API keys');
 end;
-
 comment on function secrets.token_formats is
-  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters '
-  'follow and how many, and its checksum if that is published.';
+  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters follow and how '
+  'many, and its checksum if that is published.';
 
-create function secrets.alphabet(name text)
-returns text
+create function secrets.alphabet(name text) returns text
 language sql immutable parallel safe set search_path = ''
 -- Names may be followed by more: url64. is the alphabet of URLs with the dot.
 return '[' || case substring(name from '^[a-z0-9]+')
@@ -5022,12 +4306,10 @@ return '[' || case substring(name from '^[a-z0-9]+')
   when 'base64url' then 'A-Za-z0-9+/_'
 end || replace(substring(name from '^[a-z0-9]+(.*)$'), '-', '')
   || case when name ~ '^(?:url64|base64url)|-' then '-' else '' end || ']';
-
 comment on function secrets.alphabet is
   'A regular expression for one character of an alphabet by its name, which signs may follow.';
 
-create function secrets.expression_of(format secrets.token_format)
-returns text
+create function secrets.expression_of(format secrets.token_format) returns text
 language sql immutable parallel safe set search_path = ''
 return (
     select case when count(*) > 1 then '(?:' || pg_catalog.string_agg(secrets.literal(s), '|') || ')'
@@ -5045,53 +4327,39 @@ return (
   -- A longer text of the same characters is something else.
   || case when format.body ~ ' [0-9]+(?:-[0-9]+)?\}$' then '(?!'
     || secrets.alphabet(substring(format.body from '.*\{([^ }]+) [^}]*\}$')) || ')' else '' end;
+comment on function secrets.expression_of is 'The regular expression that matches the tokens of a format, also within a word.';
 
-comment on function secrets.expression_of is
-  'The regular expression that matches the tokens of a format, also within a word.';
-
-create function secrets.begins_a_word(format secrets.token_format)
-returns boolean
+create function secrets.begins_a_word(format secrets.token_format) returns boolean
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.cardinality(format.starts) = 0 or (
   select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6)
   from pg_catalog.unnest(format.starts) as s);
-
 comment on function secrets.begins_a_word is
   'True if the tokens of a format begin with so few characters that they must not stand within a word.';
 
-create function secrets.keywords_of(format secrets.token_format)
-returns text[]
-language sql immutable parallel safe
+create function secrets.keywords_of(format secrets.token_format) returns text[] language sql immutable parallel safe
 return nullif(coalesce(format.markers, format.starts), '{}');
-
 comment on function secrets.keywords_of is
   'Texts, one of which stands in every token of a format; null if they are too short to look for.';
 --! EndIncluded 036-secrets/015-token-formats.sql
 --! Included 036-secrets/016-labels.sql
 -- How people note secrets for each other: labels in several languages, what stands between label and value, and commands that
 -- take a password.
-create function secrets.labels_of_passwords()
-returns text
+create function secrets.labels_of_passwords() returns text
 language sql immutable parallel safe
 -- Some letters may follow the word: many languages write its cases and articles at its end.
 return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe|contrase(?:ñ|n|ny)a|senha|parol[aă]|parool'
   || '|wachtwoord|has[lł][oaeu]|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od'
   || '|[sşŞ]ifre|kata sandi|mật khẩu|[κΚ]ωδικ[όο]ς|[пП]арол|ПАРОЛ|лозинк'
   || '|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|رمز عبور|סיסמ[אה]|पासवर्ड|รหัสผ่าน)[a-zà-žа-яіА-Я]{0,3}?';
-
 comment on function secrets.labels_of_passwords is
   'A regular expression for the word password in the languages that most callers write.';
 
-create function secrets.labels_of_tokens()
-returns text
-language sql immutable parallel safe
+create function secrets.labels_of_tokens() returns text language sql immutable parallel safe
 return '(?:(?:api|access|secret|private|auth|account|master|signing|encryption)[ _-]?key|secret|token|credentials?)';
+comment on function secrets.labels_of_tokens is 'A regular expression for the words by which people name tokens and keys.';
 
-comment on function secrets.labels_of_tokens is
-  'A regular expression for the words by which people name tokens and keys.';
-
-create function secrets.labelled_value(labels text, value text)
-returns text
+create function secrets.labelled_value(labels text, value text) returns text
 language sql immutable parallel safe
 -- The shortest match is taken, so that the first value behind a label is looked at. In a document an escaped line break is
 -- written \n.
@@ -5102,42 +4370,30 @@ return '(?i)' || labels || '[*_"''`\])]{0,3}?(?:[ \t]+[^\s:：=＝|→>\\]+){0,6
   || '|[ \t]+(?=["''`«„“‘]))'
   || '[*_]{0,3}(?:\\[nrt]|\s|</?[a-z][a-z0-9]{0,9}>){0,8}[*_"''`«„“‘(\\]{0,3}'
   || '(' || value || ')(?![^\s"''`|<>«»“”„‘’*_\\])';
-
 comment on function secrets.labelled_value is
-  'A regular expression for a label, up to six words, a sign or verb, and a value, as in **Password** for staging: '
-  '…, also with a line break or the border of a table between them. Its capturing group is the value.';
+  'A regular expression for a label, up to six words, a sign or verb, and a value, as in **Password** for staging: …, also with '
+  'a line break or the border of a table between them. Its capturing group is the value.';
 
-create function secrets.labelled_passwords()
-returns text
+create function secrets.labelled_passwords() returns text
 language sql immutable parallel safe
 -- A password has a digit or sign, or 20 characters.
 return secrets.labelled_value(
   secrets.labels_of_passwords(), '[^\s"''`|<>«»“”„‘’\\]*[0-9!#$%^&?~][^\s"''`|<>«»“”„‘’*_\\]*|[^\s"''`|<>«»“”„‘’*_\\]{20,}');
-
 comment on function secrets.labelled_passwords is 'A regular expression for a password behind a label.';
 
-create function secrets.labelled_tokens()
-returns text
-language sql immutable parallel safe
+create function secrets.labelled_tokens() returns text language sql immutable parallel safe
 return secrets.labelled_value(secrets.labels_of_tokens(), '[^\s"''`|<>«»“”„‘’*\\]{19,}[^\s"''`|<>«»“”„‘’*_\\]');
-
 comment on function secrets.labelled_tokens is 'A regular expression for a token or key behind a label.';
 
-create function secrets.command_lines()
-returns text
-language sql immutable parallel safe
+create function secrets.command_lines() returns text language sql immutable parallel safe
 return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner'
   || '|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx'
   || '|mosquitto_[ps]ub|snmp|isql|beeline)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=])|sqlplus[ \t]'
   || '|wpa_passphrase[ \t]|rabbitmqctl[ \t]|machine\s+[^\s]+\s+login|:(?:5432|5433|6432|\*):';
-
-comment on function secrets.command_lines is
-  'A regular expression that matches where a command that takes a password may stand.';
+comment on function secrets.command_lines is 'A regular expression that matches where a command that takes a password may stand.';
 
 -- One alternative for each command or file. Between a command and its option stands no other command.
-create function secrets.passwords_of_commands()
-returns text
-language sql immutable parallel safe
+create function secrets.passwords_of_commands() returns text language sql immutable parallel safe
 return (
   select '(?:' || string_agg(c, '|') || ')["'']?([^\s"''`|;&<>()$\[][^\s"''`|;&<>()]{5,})'
   from unnest(array[
@@ -5171,23 +4427,17 @@ return (
     'machine\s+[^\s]+\s+login\s+[^\s]+\s+password\s+',
     '(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\*):(?:5432|5433|6432|\*):[^\s:/]+:[^\s:/]+:'
   ]) as c);
-
 comment on function secrets.passwords_of_commands is
-  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …, or in a file that '
-  'such a command reads. Its capturing group is the password.';
+  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …, or in a file that such a command '
+  'reads. Its capturing group is the password.';
 
-create function secrets.password_columns()
-returns text
-language sql immutable parallel safe
+create function secrets.password_columns() returns text language sql immutable parallel safe
 return '(?i)\|[ \t]*[*_`]{0,3}' || secrets.labels_of_passwords() || '[^\n|]*\||(?:[,;\t"]|\\[nt]|^|\n)[ "''\\]{0,3}'
   || secrets.labels_of_passwords()
   || '["''\\]{0,2}(?:[,;\t]|\r?\n|\\[nrt])';
+comment on function secrets.password_columns is 'A regular expression for a column of passwords in the head of a table.';
 
-comment on function secrets.password_columns is
-  'A regular expression for a column of passwords in the head of a table.';
-
-create function secrets.passwords_in_columns()
-returns text
+create function secrets.passwords_in_columns() returns text
 language sql immutable parallel safe
 -- The first row of values that has something in the column, which is counted from the left.
 return (
@@ -5196,48 +4446,36 @@ return (
     '[ \t]*|^(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*%2$s["'']?(?:[,;\t][^\n]*)?\n(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*',
     n, secrets.labels_of_passwords()), '|') || ')[`*_]{0,2}([^\s|,;"''`]{6,})'
   from generate_series(0, 5) as n);
-
 comment on function secrets.passwords_in_columns is
-  'A regular expression for the password in the first row of a table of Markdown or CSV, in one of its first six '
-  'columns. Its capturing group is the password.';
+  'A regular expression for the password in the first row of a table of Markdown or CSV, in one of its first six columns. Its '
+  'capturing group is the password.';
 --! EndIncluded 036-secrets/016-labels.sql
 --! Included 036-secrets/017-disguises.sql
 -- Secrets that are written so that no pattern matches them: in letters that look like others, with characters that are not seen
 -- between them, encoded, set apart or cut by line breaks. find_in_text() and redact_text() undo this before they compare a text
 -- with the patterns.
-create function secrets.invisible()
-returns text
-language sql immutable parallel safe
+create function secrets.invisible() returns text language sql immutable parallel safe
 return '[\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u202A-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF'
   '\uFFA0\U000E0000-\U000E0FFF]';
-
 comment on function secrets.invisible is
-  'A regular expression for a character that is not seen: soft hyphens, of no width, marks of direction, variants, '
-  'tags.';
+  'A regular expression for a character that is not seen: soft hyphens, of no width, marks of direction, variants, tags.';
 
-create function secrets.letters_in_disguise()
-returns text
-language sql immutable parallel safe
+create function secrets.letters_in_disguise() returns text language sql immutable parallel safe
 return '\uFF10-\uFF19\uFF21-\uFF3A\uFF3F\uFF41-\uFF5A\u2460-\u2468\u24B6-\u24EA\U0001D400-\U0001D7FF\U0001CCD6-\U0001CCF9'
   '\U0001F130-\U0001F149';
-
 comment on function secrets.letters_in_disguise is
   'The inside of a bracket expression: full-width, mathematical, circled, squared and outlined letters and digits.';
 
-create function secrets.look_alikes()
-returns text
-language sql immutable parallel safe
+create function secrets.look_alikes() returns text language sql immutable parallel safe
 return '[' || secrets.letters_in_disguise()
   || '\uFF01-\uFF5E\u00A0\u2000-\u200A\u202F\u205F\u3000\u00B2\u00B3\u00B9\u2070\u2071\u2074-\u2079\u207F\u2080-\u2089'
   || '\u02B0-\u02B8\u1D2C\u1D43\u2102\u210A-\u2113\u2115\u2119-\u211D\u2124\u212C\u212D\u212F-\u2131\u2133\u2134\u2145-\u2149'
   || '\u2010-\u2015\u2212]';
-
 comment on function secrets.look_alikes is
-  'A regular expression for a character that stands for exactly one of ASCII: the letters in disguise, other '
-  'full-width signs, spaces, dashes, and raised and lowered letters and digits.';
+  'A regular expression for a character that stands for exactly one of ASCII: the letters in disguise, other full-width signs, '
+  'spaces, dashes, and raised and lowered letters and digits.';
 
-create function secrets.fold(content text)
-returns text
+create function secrets.fold(content text) returns text
 language sql immutable parallel safe set search_path = ''
 -- Each character becomes one, so that what is found stands at the same place.
 return case when pg_catalog.octet_length(content) = pg_catalog.length(content) or content !~ secrets.look_alikes()
@@ -5250,43 +4488,31 @@ return case when pg_catalog.octet_length(content) = pg_catalog.length(content) o
   left join pg_catalog.regexp_matches(content, secrets.look_alikes() || '+', 'g') with ordinality as m (groups, place)
     on m.place = s.place
 ) end;
-
 comment on function secrets.fold is
   'A text with its look-alikes replaced by the characters that they stand for, of the same length.';
 
-create function secrets.disguises()
-returns text
+create function secrets.disguises() returns text
 language sql immutable parallel safe
 -- Signs of East Asian texts and superscripts are common, and no disguise alone.
 return '[' || secrets.letters_in_disguise() || ']{6}|[A-Za-z0-9_-][' || secrets.letters_in_disguise() || ']|['
   || secrets.letters_in_disguise() || '][A-Za-z0-9_-]|[\u2070-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u2102-\u2134]{6}|[!-~]'
   || secrets.invisible() || '+[!-~]|[\u2010-\u2015\u2212][A-Za-z0-9_]{16}';
-
 comment on function secrets.disguises is
   'A regular expression that matches where characters other than those of ASCII may hide a secret.';
 
-create function secrets.encoded_sign()
-returns text
-language sql immutable parallel safe
+create function secrets.encoded_sign() returns text language sql immutable parallel safe
 return '(?:%[0-9A-Fa-f]{2}|&#[0-9]{1,4};|&#[xX][0-9A-Fa-f]{1,4};'
   || '|&(?:lowbar|colon|equals|sol|period|hyphen|dash|num|excl|commat|plus|amp);|\\u00[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|'
   || secrets.invisible() || ')';
-
 comment on function secrets.encoded_sign is
   'A regular expression for a character that is encoded as in URLs, HTML or source code, or not seen.';
 
-create function secrets.encoded_word()
-returns text
-language sql immutable parallel safe
+create function secrets.encoded_word() returns text language sql immutable parallel safe
 return '(?:[^\s"''<>&]|&#?[A-Za-z0-9]{1,8};)*' || secrets.encoded_sign() || '(?:[^\s"''<>&]|&#?[A-Za-z0-9]{1,8};)*';
+comment on function secrets.encoded_word is 'A regular expression for a word in which characters are encoded, or not seen.';
 
-comment on function secrets.encoded_word is
-  'A regular expression for a word in which characters are encoded, or not seen.';
-
-create function secrets.decode_words(content text)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.decode_words(content text) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   encoded text;
   code integer;
@@ -5307,45 +4533,32 @@ begin
     '&sol;', '/'), '&period;', '.'), '&amp;', '&');
   -- The rest cannot be decoded again.
   return replace(content, '%', ' ');
-end
-$$;
-
+end $$;
 comment on function secrets.decode_words is
-  'Words with their encoded characters of ASCII decoded, also if they were encoded several times, and without '
-  'characters that are not seen.';
+  'Words with their encoded characters of ASCII decoded, also if they were encoded several times, and without characters that '
+  'are not seen.';
 
-create function secrets.words_apart()
-returns text
-language sql immutable parallel safe
+create function secrets.words_apart() returns text language sql immutable parallel safe
 return '(?:[!-~][ \t]){15,}[!-~]|[A-Za-z0-9_.~+/=-]+(?:[ \t]*[\\=]?\r?\n[ \t>]*[A-Za-z0-9_.~+/=-]+)+';
-
 comment on function secrets.words_apart is
-  'A regular expression for 16 or more single characters with a space between any two, and for a token that line '
-  'breaks may have cut into parts.';
+  'A regular expression for 16 or more single characters with a space between any two, and for a token that line breaks may have '
+  'cut into parts.';
 
-create function secrets.join_words(content text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.join_words(content text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.regexp_replace(content, '[\\=]?\s[\s>]*', '', 'g');
-
 comment on function secrets.join_words is 'What words_apart() matches, without the spaces and line breaks.';
 --! EndIncluded 036-secrets/017-disguises.sql
 --! Included 036-secrets/020-built-in-patterns.sql
 -- The built-in patterns for secrets, and the regular expressions that several of them share. The quick tests are made
 -- from these rows.
 
-create function secrets.names_of_secrets()
-returns text
-language sql immutable parallel safe
+create function secrets.names_of_secrets() returns text language sql immutable parallel safe
 return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|token|credential'
   '|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
-
 comment on function secrets.names_of_secrets is
-  'A regular expression for the part of a name that says that its value is a secret, as in DB_PASSWORD or '
-  'secretAccessKey.';
+  'A regular expression for the part of a name that says that its value is a secret, as in DB_PASSWORD or secretAccessKey.';
 
-create function secrets.named_values()
-returns text
+create function secrets.named_values() returns text
 language sql immutable parallel safe set search_path = ''
 -- A value has at least 6 characters, and without a digit or sign 20. So most sentences about passwords need no second look.
 return secrets.names_of_secrets()
@@ -5353,71 +4566,50 @@ return secrets.names_of_secrets()
   || '|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[0-9!#$%^&*?~][^\s"''`\\]{5}|[^\s"''`\\][0-9!#$%^&*?~][^\s"''`\\]{4}'
   || '|[^\s"''`\\]{2}[0-9!#$%^&*?~][^\s"''`\\]{3}|[^\s"''`\\]{3}[0-9!#$%^&*?~][^\s"''`\\]{2}'
   || '|[^\s"''`\\]{4}[0-9!#$%^&*?~][^\s"''`\\]|[^\s"''`\\]{5}[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
-
 comment on function secrets.named_values is
   'A regular expression that matches wherever a name such as password is followed by what may be a secret.';
 
 -- PostgreSQL keeps 32 compiled expressions for a session, so patterns that match little share one hint.
-create function secrets.rare_words()
-returns text
+create function secrets.rare_words() returns text
 language sql immutable parallel safe
 -- In URLs the characters around a secret, and those in it, are encoded.
 return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:25)*(?:3[0-9AaDd]|2[2BbFf]|[46][1-9A-Fa-f]|[57][0-9Aa])'
   '|&#(?:[xX][0-9A-Fa-f]{2}|[0-9]{2,3});|\\u00[2-7]';
-
 comment on function secrets.rare_words is
-  'A regular expression that matches where a key file, a signed URL, a file of a container registry or an encoded '
-  'character may stand.';
+  'A regular expression that matches where a key file, a signed URL, a file of a container registry or an encoded character may '
+  'stand.';
 
-create function secrets.authorization_headers()
-returns text
-language sql immutable parallel safe
+create function secrets.authorization_headers() returns text language sql immutable parallel safe
 return '(?i)(?:bearer|basic)["'']?[ \t:]';
-
 comment on function secrets.authorization_headers is
   'A regular expression that matches where the value of an authorization header may stand.';
 
-create function secrets.credentials_in_urls()
-returns text
-language sql immutable parallel safe
+create function secrets.credentials_in_urls() returns text language sql immutable parallel safe
 return '://[^\s/@"''<>]*:[^\s@"''<>]+@';
-
 comment on function secrets.credentials_in_urls is
   'A regular expression that matches where user and password may stand in a URL.';
 
-create function secrets.long_words()
-returns text
+create function secrets.long_words() returns text
 language sql immutable parallel safe
 -- Memories are full of hashes and commit ids, which no pattern finds: they need no second look.
 return '(?:^|[^A-Za-z0-9])(?=[A-Za-z0-9]{32})(?!(?:[0-9a-f]+|[0-9A-F]+)(?:[^A-Za-z0-9]|$))';
-
 comment on function secrets.long_words is
-  'A regular expression that matches at 32 or more letters and digits in a row which are not all hexadecimal digits '
-  'of one case.';
+  'A regular expression that matches at 32 or more letters and digits in a row which are not all hexadecimal digits of one case.';
 
-create function secrets.bare_hexadecimal_tokens()
-returns text
+create function secrets.bare_hexadecimal_tokens() returns text
 language sql immutable parallel safe
 -- Hashes and ids, of which memories are full, have another sign before them or another length.
 return '(?:sk[-_]|fc-|SK|key-|pat[A-Za-z0-9]{14}\.|[0-9]{5}:)[a-f0-9]{32}|[a-f0-9]{32}-(?:us[0-9]|[a-f0-9]{8}-[a-f0-9]{8})';
-
 comment on function secrets.bare_hexadecimal_tokens is
-  'A regular expression that matches where a token of hexadecimal digits may stand whose beginning is too short to '
-  'look for.';
+  'A regular expression that matches where a token of hexadecimal digits may stand whose beginning is too short to look for.';
 
-create function secrets.bare_tokens()
-returns text
-language sql immutable parallel safe
+create function secrets.bare_tokens() returns text language sql immutable parallel safe
 return '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.|re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}';
-
 comment on function secrets.bare_tokens is
   'A regular expression that matches where a token may stand whose beginning is too short to look for.';
 
-create function secrets.words_of_40()
-returns text
-language sql immutable parallel safe
+create function secrets.words_of_40() returns text language sql immutable parallel safe
 return '(?:^|[^A-Za-z0-9+/_.-])(?=[A-Za-z0-9]*[+/])[A-Za-z0-9+/]{40}(?:[^A-Za-z0-9+/=_-]|$)';
-
 comment on function secrets.words_of_40 is
   'A regular expression that matches at exactly 40 characters of base64 with a sign among them.';
 
@@ -5567,10 +4759,8 @@ insert into public.secret_patterns (name, finds, hint, expression, verification,
 -- Public identifiers that look as random as a secret: addresses and transactions of chains, decentralised
 -- identifiers, and identifiers of contents and peers. The verification of matches asks is_public_identifier().
 create function secrets.decode_base58(
-  encoded text, alphabet text default '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz')
-returns bytea
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+  encoded text, alphabet text default '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz') returns bytea
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   number numeric := 0;
   decoded bytea := '';
@@ -5584,16 +4774,11 @@ begin
     number := div(number, 256);
   end loop;
   return decode(repeat('00', length(encoded) - length(ltrim(encoded, left(alphabet, 1)))), 'hex') || decoded;
-end
-$$;
+end $$;
+comment on function secrets.decode_base58 is 'The bytes of a text in base58, all of whose characters are of that alphabet.';
 
-comment on function secrets.decode_base58 is
-  'The bytes of a text in base58, all of whose characters are of that alphabet.';
-
-create function secrets.is_base58_address(value text)
-returns boolean
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.is_base58_address(value text) returns boolean
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   decoded bytea;
 begin
@@ -5614,17 +4799,13 @@ begin
     end if;
   end loop;
   return false;
-end
-$$;
-
+end $$;
 comment on function secrets.is_base58_address is
-  'True if a text is a public address or extended public key in base58 with the right checksum, as of Bitcoin, '
-  'Tron, Tezos or XRP. A private key is not.';
+  'True if a text is a public address or extended public key in base58 with the right checksum, as of Bitcoin, Tron, Tezos or '
+  'XRP. A private key is not.';
 
-create function secrets.is_bech32_address(value text)
-returns boolean
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.is_bech32_address(value text) returns boolean
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   prefix constant text := substring(value from '^([a-z]{1,20})1[ac-hj-np-z02-9]{20,}$');
   sum bigint := 1;
@@ -5648,15 +4829,12 @@ begin
       # case when top & 16 > 0 then 705979059 else 0 end;
   end loop;
   return sum in (1, 734539939);
-end
-$$;
-
+end $$;
 comment on function secrets.is_bech32_address is
-  'True if a text in lower case is something public in bech32 or bech32m with the right checksum, as an address of '
-  'Bitcoin or of a chain of Cosmos. A secret key is not.';
+  'True if a text in lower case is something public in bech32 or bech32m with the right checksum, as an address of Bitcoin or of '
+  'a chain of Cosmos. A secret key is not.';
 
-create function secrets.is_content_identifier(value text)
-returns boolean
+create function secrets.is_content_identifier(value text) returns boolean
 language sql immutable parallel safe set search_path = ''
 return case
   when value ~ '^(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|12D3KooW[1-9A-HJ-NP-Za-km-z]{44})$' then
@@ -5665,28 +4843,22 @@ return case
   else value ~ '^(?:baf[ky][a-z2-7]{55}|baguqe[a-z2-7]{55}|bafz[a-z2-7]{55,61}|k[25][a-z0-9]{59,61}|zdj7[1-9A-HJ-NP-Za-km-z]{45}'
     '|zb2rh[1-9A-HJ-NP-Za-km-z]{44})$'
 end;
+comment on function secrets.is_content_identifier is 'True if a text is an identifier of contents or of a peer of IPFS.';
 
-comment on function secrets.is_content_identifier is
-  'True if a text is an identifier of contents or of a peer of IPFS.';
-
-create function secrets.is_public_identifier(value text)
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function secrets.is_public_identifier(value text) returns boolean language sql immutable parallel safe set search_path = ''
 return value ~ '^(?:0[xX](?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})|did:[a-z0-9]+:.*)$'
   or secrets.is_content_identifier(value) or secrets.is_base58_address(value) or secrets.is_bech32_address(value)
   -- Keys of did:key, which stand behind a # again.
   or value ~ '^z6Mk[1-9A-HJ-NP-Za-km-z]{44}$';
-
 comment on function secrets.is_public_identifier is
-  'True if a text is an address or a hash of a chain, a decentralised identifier, or an identifier of contents: all '
-  'of them may be known.';
+  'True if a text is an address or a hash of a chain, a decentralised identifier, or an identifier of contents: all of them may '
+  'be known.';
 --! EndIncluded 036-secrets/025-public-identifiers.sql
 --! Included 036-secrets/030-verify.sql
 -- Tells a secret from what only looks like one: what a match of a pattern must pass besides. The searches for secrets
 -- in texts and documents call passes() for each match.
 
-create function secrets.is_placeholder(value text)
-returns boolean
+create function secrets.is_placeholder(value text) returns boolean
 language sql immutable parallel safe
 -- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.
 return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake'
@@ -5694,30 +4866,22 @@ return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|plac
   '|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$'
   '|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
   or value ~ '^(.)\1+$';
-
 comment on function secrets.is_placeholder is 'True if a value is what documents write in place of a secret.';
 
-create function secrets.changes_of_class(value text)
-returns integer
-language sql immutable parallel safe
+create function secrets.changes_of_class(value text) returns integer language sql immutable parallel safe
 return pg_catalog.regexp_count(value, '[a-z](?=[^a-z])|[A-Z](?=[^A-Z])|[0-9](?=[^0-9])|[^A-Za-z0-9](?=[A-Za-z0-9])');
-
 comment on function secrets.changes_of_class is
-  'How often a text changes between lower case, upper case, digits and other characters. In random texts that is '
-  'more than twice as often as in names.';
+  'How often a text changes between lower case, upper case, digits and other characters. In random texts that is more than twice '
+  'as often as in names.';
 
-create function secrets.is_mixed(value text)
-returns boolean
-language sql immutable parallel safe
+create function secrets.is_mixed(value text) returns boolean language sql immutable parallel safe
 return pg_catalog.regexp_count(value, '[0-9]') >= greatest(1, pg_catalog.length(value) / 24)
   and secrets.changes_of_class(value) >= 0.2 * pg_catalog.length(value);
-
 comment on function secrets.is_mixed is
-  'True if letters and digits alternate, also if they are hexadecimal digits: a text of words has few digits, and '
-  'they stand together.';
+  'True if letters and digits alternate, also if they are hexadecimal digits: a text of words has few digits, and they stand '
+  'together.';
 
-create function secrets.ends_in_crc32(token text)
-returns boolean
+create function secrets.ends_in_crc32(token text) returns boolean
 language sql immutable parallel safe set search_path = ''
 -- The random part begins behind the last underscore before it; GitHub, npm and Vercel compute the checksum of that part alone.
 return (
@@ -5728,13 +4892,10 @@ return (
     from pg_catalog.generate_series(0, 5) as n)
   from (select pg_catalog.regexp_replace(token, '^[a-z]{2,4}_', '')) as b (body),
     lateral (select pg_catalog.crc32(pg_catalog.convert_to(pg_catalog.left(b.body, -6), 'UTF8'))) as c (sum));
-
 comment on function secrets.ends_in_crc32 is
   'True if the last six characters of a token are the CRC-32 of the others behind its prefix, in base 62.';
 
-create function secrets.is_random(value text)
-returns boolean
-language sql immutable parallel safe
+create function secrets.is_random(value text) returns boolean language sql immutable parallel safe
 return case
   when pg_catalog.length(value) < 16 or value ~ '^[0-9a-f]+$|^[0-9A-F]+$' then false
   when value ~ '[a-z]' and value ~ '[A-Z]' then
@@ -5743,29 +4904,23 @@ return case
   else pg_catalog.regexp_count(value, '[0-9]') >= pg_catalog.length(value) / 12
     and secrets.changes_of_class(value) >= 0.25 * pg_catalog.length(value)
   end;
-
 comment on function secrets.is_random is
-  'True if letters and digits alternate as in a random text. Hexadecimal digits alone are not taken for one: hashes '
-  'and ids are made of them.';
+  'True if letters and digits alternate as in a random text. Hexadecimal digits alone are not taken for one: hashes and ids are '
+  'made of them.';
 
-create function secrets.is_path(value text)
-returns boolean
+create function secrets.is_path(value text) returns boolean
 language sql immutable parallel safe set search_path = ''
 -- Short pieces of a random text have no digit by chance, and many changes of case.
 return value ~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$' and not exists (
   select from pg_catalog.string_to_table(value, '/') as piece
   where pg_catalog.length(piece) >= 8 and (secrets.is_random(piece)
     or piece ~ '[a-z]' and piece ~ '[A-Z]' and secrets.changes_of_class(piece) >= 0.45 * pg_catalog.length(piece)));
-
 comment on function secrets.is_path is
-  'True if a text with slashes is made of names. About half of all random texts in base64 of 40 characters have a '
-  'slash, too.';
+  'True if a text with slashes is made of names. About half of all random texts in base64 of 40 characters have a slash, too.';
 
 -- Tests from the most common and cheapest to the rarest; the first that applies decides.
-create function secrets.is_likely_value(value text, is_quoted boolean)
-returns boolean
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.is_likely_value(value text, is_quoted boolean) returns boolean
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   characters constant integer := length(value);
   digits constant integer := characters - length(translate(value, '0123456789', ''));
@@ -5804,15 +4959,11 @@ begin
   else
     return secrets.changes_of_class(value) >= case when is_quoted then 3 else 4 end;
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.is_likely_value is
-  'True if what is assigned to a name such as password is a value that someone uses, rather than a placeholder, a '
-  'type, or code.';
+  'True if what is assigned to a name such as password is a value that someone uses, rather than a placeholder, a type, or code.';
 
-create function secrets.names_a_place(whole text, part text)
-returns boolean
+create function secrets.names_a_place(whole text, part text) returns boolean
 language sql immutable parallel safe set search_path = ''
 return (
   select case
@@ -5821,13 +4972,11 @@ return (
     else b.before ~* '(?:name|ref|arn|type|class|length|size|count|ttl)[^A-Za-z]*[bfru]{0,2}[^A-Za-z]*$' or part ~ '[/\\.]' end
   from (select pg_catalog.left(whole, pg_catalog.length(whole) - pg_catalog.length(part) + 1
     - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)))) as b (before));
-
 comment on function secrets.names_a_place is
-  'True if the name before a value says that the value is not the secret but where it is, or how it is called, as '
-  'in JWT_SECRET_FILE or secretName. whole is the match, part the value.';
+  'True if the name before a value says that the value is not the secret but where it is, or how it is called, as in '
+  'JWT_SECRET_FILE or secretName. whole is the match, part the value.';
 
-create function secrets.is_labelled_value(value text)
-returns boolean
+create function secrets.is_labelled_value(value text) returns boolean
 language sql immutable parallel safe set search_path = ''
 -- In a sentence, words that are joined by signs are words, and times and versions are no passwords.
 return secrets.is_likely_value(value, is_quoted => false)
@@ -5836,26 +4985,19 @@ return secrets.is_likely_value(value, is_quoted => false)
   and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$'
   -- A number and what it counts, as languages without spaces write it.
   and value !~ '^[0-9]*[\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]';
-
 comment on function secrets.is_labelled_value is
-  'True if what stands behind a label in a text is a password, rather than a word, a number, a version or an '
-  'address.';
+  'True if what stands behind a label in a text is a password, rather than a word, a number, a version or an address.';
 
-create function secrets.is_any_value(value text)
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function secrets.is_any_value(value text) returns boolean language sql immutable parallel safe set search_path = ''
 return pg_catalog.length(pg_catalog.btrim(value, '"'' ')) >= 6 and value !~ '^["'']?\[redacted: '
   and not secrets.is_placeholder(pg_catalog.btrim(value, '"'' '))
   -- A call, a path of names, and what a redaction has left.
   and value !~ '^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)*[?!]?\(|^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+$';
-
 comment on function secrets.is_any_value is
   'True if what stands behind the name of a secret is no placeholder and no code: in a session, that is enough.';
 
-create function secrets.decode_beginning(encoded text)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.decode_beginning(encoded text) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   clean text := left(translate(regexp_replace(encoded, '\s', '', 'g'), '-_=', '+/'), 80);
 begin
@@ -5864,37 +5006,26 @@ begin
     when 2 then right(clean, 2) || '==' when 3 then right(clean, 3) || '=' else '' end, 'base64'), 'escape');
 exception when others then
   return '';
-end
-$$;
+end $$;
+comment on function secrets.decode_beginning is 'The first 60 bytes of a text in base64; an empty text if it is not base64.';
 
-comment on function secrets.decode_beginning is
-  'The first 60 bytes of a text in base64; an empty text if it is not base64.';
-
-create function secrets.passes_luhn(digits text)
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function secrets.passes_luhn(digits text) returns boolean language sql immutable parallel safe set search_path = ''
 return (
   select sum(case when n % 2 = 1 then d when d > 4 then 2 * d - 9 else 2 * d end) % 10 = 0
   from pg_catalog.string_to_table(pg_catalog.reverse(digits), null) with ordinality as t (c, n),
     lateral (select c::integer) as v (d));
-
 comment on function secrets.passes_luhn is 'True if the last of these digits is the check digit of the others.';
 
-create function secrets.passes_iban(iban text)
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function secrets.passes_iban(iban text) returns boolean language sql immutable parallel safe set search_path = ''
 return (
   select pg_catalog.string_agg(
     case when c ~ '[0-9]' then c else (pg_catalog.ascii(c) - 55)::text end, '' order by n)::numeric % 97 = 1
   from pg_catalog.string_to_table(pg_catalog.substr(iban, 5) || pg_catalog.left(iban, 4), null) with ordinality as t (c, n));
-
 comment on function secrets.passes_iban is 'True if the two check digits of an account number are right.';
 
 -- One branch for each verification that a pattern can name.
-create function secrets.passes(verification text, whole text, part text)
-returns boolean
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.passes(verification text, whole text, part text) returns boolean
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   case verification
     when 'none' then
@@ -5954,9 +5085,7 @@ begin
     when 'iban' then
       return length(translate(part, ' ', '')) between 15 and 34 and secrets.passes_iban(upper(translate(part, ' ', '')));
   end case;
-end
-$$;
-
+end $$;
 comment on function secrets.passes is
   'True if a match of a pattern also passes its verification. whole is the match, part the secret in it.';
 --! EndIncluded 036-secrets/030-verify.sql
@@ -5971,19 +5100,18 @@ create table public.secret_settings (
   updated_at timestamptz not null default now(),
   constraint on_secret_known check (on_secret in ('refuse', 'redact', 'allow'))
 );
-
 comment on table public.secret_settings is
   'What a tenant does with a secret in a write. Only a tenant that changed a default or added a pattern has a row. '
   'set_secret_settings() writes it.';
 comment on column public.secret_settings.tenant_id is 'The tenant.';
 comment on column public.secret_settings.on_secret is
-  'refuse: the write fails with L9SEC (the default). redact: each secret is replaced by [redacted: pattern]. allow: '
-  'it is stored, and an audit row names field and pattern.';
+  'refuse: the write fails with L9SEC (the default). redact: each secret is replaced by [redacted: pattern]. allow: it is '
+  'stored, and an audit row names field and pattern.';
 comment on column public.secret_settings.guards_personal_data is
   'True if e-mail addresses, telephone numbers, credit cards and account numbers are treated like credentials.';
 comment on column public.secret_settings.own_test is
-  'A quick regular expression that matches wherever a pattern of the tenant''s own does, or one for personal data '
-  'if it guards that; null if there is none. The functions that change patterns and settings keep it.';
+  'A quick regular expression that matches wherever a pattern of the tenant''s own does, or one for personal data if it guards '
+  'that; null if there is none. The functions that change patterns and settings keep it.';
 comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
 
 alter table public.secret_settings enable row level security;
@@ -5996,13 +5124,11 @@ create policy platform_override on public.secret_settings for select to l9_platf
   using ((select identity.allow_and_audit_operator_read('secret_settings')));
 create policy definer_functions on public.secret_settings to l9_owner using (true);
 comment on policy tenant_isolation on public.secret_settings is 'A caller sees the settings of its own tenant.';
-comment on policy scope_access on public.secret_settings is
-  'Every caller may read what happens to a secret that it writes.';
+comment on policy scope_access on public.secret_settings is 'Every caller may read what happens to a secret that it writes.';
 comment on policy platform_override on public.secret_settings is
   'Operators read the settings of their own tenant, and each read is audited.';
 comment on policy definer_functions on public.secret_settings is
   'The guard reads the settings; set_secret_settings() writes them.';
-
 grant select on public.secret_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
 
@@ -6030,14 +5156,12 @@ create table public.secret_exceptions (
 );
 
 create index secret_exceptions_tenant_idx on public.secret_exceptions (tenant_id);
-
 comment on table public.secret_exceptions is
-  'Texts that a tenant''s administrators know to be harmless although a pattern matches them. '
-  'register_secret_exception() writes it.';
+  'Texts that a tenant''s administrators know to be harmless although a pattern matches them. register_secret_exception() writes '
+  'it.';
 comment on column public.secret_exceptions.exception_id is 'Id of the exception.';
 comment on column public.secret_exceptions.tenant_id is 'The tenant.';
-comment on column public.secret_exceptions.expression is
-  'A regular expression that matches the whole of what is no secret.';
+comment on column public.secret_exceptions.expression is 'A regular expression that matches the whole of what is no secret.';
 comment on column public.secret_exceptions.pattern is
   'The name of the pattern that it is an exception of; null means all patterns.';
 comment on column public.secret_exceptions.reason is 'Why it is harmless, 1 to 500 bytes.';
@@ -6059,7 +5183,6 @@ comment on policy platform_override on public.secret_exceptions is
   'Operators see the exceptions of every tenant; each read is audited.';
 comment on policy definer_functions on public.secret_exceptions is
   'The guard reads the exceptions; register_secret_exception() writes them.';
-
 grant select on public.secret_exceptions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
 
@@ -6070,10 +5193,8 @@ create trigger _500_audit after insert or update on public.secret_exceptions
 -- Quick tests that tell which texts may hold a secret. The guard calls needs_look() on every write, before any
 -- pattern is tried.
 
-create function secrets.any_of(keywords text[])
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.any_of(keywords text[]) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if '' = any (keywords) then
     return '';
@@ -6086,25 +5207,19 @@ begin
       from unnest(keywords) as k
       group by left(k, 1)
     ) branch);
-end
-$$;
-
+end $$;
 comment on function secrets.any_of is
-  'A regular expression that matches any of these texts: a tree of their characters, which is several times as fast '
-  'as an alternation.';
+  'A regular expression that matches any of these texts: a tree of their characters, which is several times as fast as an '
+  'alternation.';
 
-create function secrets.has_word(variadic words text[])
-returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.has_word(variadic words text[]) returns text language sql immutable parallel safe set search_path = ''
 return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %L) > 0', w), ' or ')
   from pg_catalog.unnest(words) as w) || ')';
-
 comment on function secrets.has_word is
-  'An expression of SQL: whether one of these texts, in lower case, stands in lowered. Looking for a word is '
-  'several times as fast as an expression.';
+  'An expression of SQL: whether one of these texts, in lower case, stands in lowered. Looking for a word is several times as '
+  'fast as an expression.';
 
-create function secrets.test_of_hint(hint text)
-returns text
+create function secrets.test_of_hint(hint text) returns text
 language sql immutable parallel safe set search_path = ''
 -- Looking around is several times as slow as what is tried first here.
 return case hint
@@ -6112,14 +5227,10 @@ return case hint
   when secrets.words_of_40() then 'content ~ ''[A-Za-z0-9+/]{40}'' and '
   when secrets.bare_hexadecimal_tokens() then 'content ~ ''[a-f0-9]{32}'' and '
   else '' end || pg_catalog.format('content ~ %L', hint);
-
 comment on function secrets.test_of_hint is 'An expression of SQL: whether content matches a hint.';
 
-create function secrets.cut_token()
-returns text
-language sql immutable parallel safe
+create function secrets.cut_token() returns text language sql immutable parallel safe
 return '(?:[A-Za-z_-][0-9]|[0-9][A-Za-z_-])[A-Za-z0-9_-]*[ \t]*[\\=]?(?:\r?\n|\\n)[ \t>]*[A-Za-z0-9_-]{6}';
-
 comment on function secrets.cut_token is
   'A regular expression that matches where a line break may cut a token, also if it is escaped as in JSON.';
 
@@ -6134,16 +5245,12 @@ declare
   columns constant text := secrets.test_of_hint(secrets.password_columns());
 begin
   execute format($sql$
-create function secrets.any_keyword()
-returns text
-language sql immutable parallel safe
+create function secrets.any_keyword() returns text language sql immutable parallel safe
 return %L $sql$,
     (select secrets.any_of(array_agg(distinct k)) from public.secret_patterns p, unnest(p.keywords) as k));
   execute format($sql$
-create function secrets.may_hold_credential(content text)
-returns boolean
-language plpgsql immutable parallel safe set search_path = ''
-as $body$
+create function secrets.may_hold_credential(content text) returns boolean
+language plpgsql immutable parallel safe set search_path = '' as $body$
 declare
   lowered constant text := lower(content collate "C");
   long_words text;
@@ -6191,8 +5298,7 @@ $body$ $sql$,
         || secrets.test_of_hint(secrets.command_lines())),
     secrets.disguises(), password || ' or ' || columns,
     '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
-end
-$$;
+end $$;
 
 comment on function secrets.any_keyword is 'A regular expression that matches any keyword of the built-in patterns.';
 comment on function secrets.may_hold_credential is
@@ -6201,9 +5307,7 @@ comment on function secrets.may_hold_credential is
 do $$
 begin
   execute format($sql$
-create function secrets.may_hold_more(content text)
-returns boolean
-language sql immutable parallel safe
+create function secrets.may_hold_more(content text) returns boolean language sql immutable parallel safe
 return %s $sql$,
     -- These hints are short, so that one expression of all reads a long text once. Flags stand at the beginning of one.
     (select string_agg(h.test, ' or ')
@@ -6212,43 +5316,33 @@ return %s $sql$,
        from public.secret_patterns p where p.severity in ('personal', 'strict', 'session') and p.hint is not null
        group by case when p.hint like '(?%' then p.hint end
      ) h));
-end
-$$;
-
+end $$;
 comment on function secrets.may_hold_more is
-  'True if a text may match a built-in pattern for personal data, for any long token, or one that only sessions are '
-  'compared with.';
+  'True if a text may match a built-in pattern for personal data, for any long token, or one that only sessions are compared '
+  'with.';
 
-create function secrets.needs_look(content text, own_test text, is_strict boolean)
-returns boolean
+create function secrets.needs_look(content text, own_test text, is_strict boolean) returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 return secrets.may_hold_credential(content)
   or own_test is not null and content ~ own_test
   or is_strict and secrets.may_hold_more(content);
-
 comment on function secrets.needs_look is
-  'True if a text may hold a secret, by the quick tests: that of credentials, that of the tenant (null if it has '
-  'none) and, if is_strict, those of sessions.';
+  'True if a text may hold a secret, by the quick tests: that of credentials, that of the tenant (null if it has none) and, if '
+  'is_strict, those of sessions.';
 
-create function secrets.own_test(tenant_id uuid)
-returns text
-language sql stable set search_path = ''
+create function secrets.own_test(tenant_id uuid) returns text language sql stable set search_path = ''
 return (select s.own_test from public.secret_settings s where s.tenant_id = own_test.tenant_id);
-
 comment on function secrets.own_test is
   'The quick test of a tenant''s own patterns and of personal data, if it guards that; null if it has none.';
 
-create function secrets.severities_for(tenant_id uuid, is_strict boolean)
-returns text[]
-language sql stable set search_path = ''
+create function secrets.severities_for(tenant_id uuid, is_strict boolean) returns text[] language sql stable set search_path = ''
 return case
   when is_strict then '{credential,personal,strict,session}'::text[]
   when (select s.guards_personal_data from public.secret_settings s where s.tenant_id = severities_for.tenant_id)
     then '{credential,personal}'
   else '{credential}'
 end;
-
 comment on function secrets.severities_for is
   'Which patterns a tenant''s writes or, if is_strict, its sessions are compared with.';
 --! EndIncluded 036-secrets/060-quick-tests.sql
@@ -6598,8 +5692,7 @@ comment on function secrets.redact_text is
 
 create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean, most integer)
 returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   starts integer[];
 begin
@@ -6616,11 +5709,9 @@ begin
       and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
     return query select 'named-secret', 1, length(value), 1, 1;
   end if;
-end
-$$;
+end $$;
 
-create function secrets.is_named_secret(name text, value text, is_strict boolean)
-returns boolean
+create function secrets.is_named_secret(name text, value text, is_strict boolean) returns boolean
 language sql immutable parallel safe set search_path = ''
 return case
   -- Counting the characters of a long text takes as long as a pattern.
@@ -6630,43 +5721,33 @@ return case
     and (value !~ '\s' and secrets.is_likely_value(value, is_quoted => true) and not secrets.names_a_place(name || ':', value)
       or is_strict and value !~ '^[0-9.]*$' and secrets.is_any_value(value))
 end;
-
 comment on function secrets.is_named_secret is
-  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if '
-  'it is strict, is no placeholder.';
+  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if it is strict, '
+  'is no placeholder.';
 
 comment on function secrets.find_in_value is
   'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
 
-create function secrets.step(key text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.step(key text) returns text language sql immutable parallel safe set search_path = ''
 return '.' || case
   when key ~ '^[A-Za-z_][A-Za-z0-9_-]{0,39}$'
     and (not secrets.needs_look(key, null, true) or key ~ '^[A-Za-z_-]+$' and not secrets.is_random(key)) then key
   else '*' end;
+comment on function secrets.step is 'A key as a path shows it: * if it is no plain name, since a key can be a secret itself.';
 
-comment on function secrets.step is
-  'A key as a path shows it: * if it is no plain name, since a key can be a secret itself.';
-
-create function secrets.path_of(steps text[])
-returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.path_of(steps text[]) returns text language sql immutable parallel safe set search_path = ''
 return '$' || coalesce((
   select pg_catalog.string_agg(
     case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
   from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
-
 comment on function secrets.path_of is
-  'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an '
-  'element.';
+  'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
 
 -- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick
 -- tests.
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean, most integer default null)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   own_test text := secrets.own_test(find_in_document_of.tenant_id);
 begin
@@ -6697,12 +5778,9 @@ begin
       n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
     where jsonb_typeof(n.value) in ('string', 'number')
     limit find_in_document_of.most;
-end
-$$;
-
+end $$;
 comment on function secrets.find_in_document_of is
-  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most '
-  'so many.';
+  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most so many.';
 
 create function secrets.find_in_document(document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
@@ -6714,18 +5792,15 @@ begin atomic
   -- Hardly any session passes these tests as a whole.
   where strict or secrets.needs_look(document::text, secrets.own_test(t.tenant_id), false);
 end;
-
 comment on function secrets.find_in_document is
-  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in '
-  'the text, in characters from its beginning and by line and column. If strict, personal data and long tokens too. '
-  'The path shows keys only if they are plain names. Definer: compares with the patterns and exceptions of the '
-  'caller''s tenant alone.';
+  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in the text, in '
+  'characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only '
+  'if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
 -- Calls itself for keys, members and elements; a part in which the quick tests find nothing stays as it is.
 create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean,
   out redacted jsonb, out replaced integer)
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   kind constant text := jsonb_typeof(value);
   text_value text;
@@ -6760,32 +5835,24 @@ begin
     cross join lateral secrets.redact_value(null, a.value, tenant_id, own_test, severities, is_strict) as v;
     redacted := coalesce(redacted, '[]');
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.redact_value is
-  'A value of a document with each secret replaced, and how many were. The name of a member tells what its value '
-  'is.';
+  'A value of a document with each secret replaced, and how many were. The name of a member tells what its value is.';
 
 create type secrets.redaction as (document jsonb, replaced integer);
 comment on type secrets.redaction is 'A document without secrets, and how many were replaced.';
 
-create function secrets.redact_document(document jsonb, strict boolean)
-returns secrets.redaction
+create function secrets.redact_document(document jsonb, strict boolean) returns secrets.redaction
 language sql stable security definer set search_path = ''
 return (
   select (v.redacted, v.replaced)::secrets.redaction
   from identity.current_tenant_id() as t (tenant_id)
   cross join lateral secrets.redact_value(
     null, document, t.tenant_id, secrets.own_test(t.tenant_id), secrets.severities_for(t.tenant_id, strict), strict) as v);
-
 comment on function secrets.redact_document is
-  'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with '
-  'the patterns and exceptions of the caller''s tenant alone.';
-
-grant execute on function
-  secrets.find_in_document, secrets.redact_document
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with the patterns '
+  'and exceptions of the caller''s tenant alone.';
+grant execute on function secrets.find_in_document, secrets.redact_document to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 036-secrets/080-find-in-document.sql
 --! Included 036-secrets/090-find-secrets.sql
 -- Looks for secrets in a text of the caller, without storing it. Agents and admins call find_secrets() in psql or
@@ -6802,14 +5869,11 @@ comment on column public.secret_finding.line is 'The line that it begins in, fro
 comment on column public.secret_finding."column" is 'The character of that line with which it begins, from 1.';
 
 create function secrets.max_findings() returns integer language sql immutable parallel safe return 1000;
-
 comment on function secrets.max_findings is
   'How many findings find_secrets() returns, so that a text full of them keeps nobody waiting.';
 
-create function public.find_secrets(content text, is_session boolean default false)
-returns setof public.secret_finding
-language plpgsql stable security definer set search_path = ''
-as $$
+create function public.find_secrets(content text, is_session boolean default false) returns setof public.secret_finding
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   starts integer[];
@@ -6833,15 +5897,11 @@ begin
     cross join lateral width_bucket(f."position", starts) as n (line)
     order by f."position", f.pattern
     limit secrets.max_findings();
-end
-$$;
-
+end $$;
 comment on function public.find_secrets is
-  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session '
-  'for everything that a session must not hold. It returns the names of the patterns and the places of the first '
-  '1000, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s '
-  'tenant alone.';
-
+  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for '
+  'everything that a session must not hold. It returns the names of the patterns and the places of the first 1000, never the '
+  'text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 grant execute on function public.find_secrets to l9_agent, l9_admin;
 --! EndIncluded 036-secrets/090-find-secrets.sql
 --! Included 036-secrets/100-guard.sql
@@ -6849,10 +5909,8 @@ grant execute on function public.find_secrets to l9_agent, l9_admin;
 -- for saves and documents call check_texts(), refuse_in() and as_stored().
 
 create function secrets.raise_secret(
-  path text, pattern text, place integer, line integer default 1, "column" integer default null)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+  path text, pattern text, place integer, line integer default 1, "column" integer default null) returns void
+language plpgsql volatile set search_path = '' as $$
 begin
   begin
     -- Else the log of the server would keep the statement, with the secret if it is written out in it.
@@ -6867,26 +5925,21 @@ begin
     column = split_part(split_part(path, '.', 1), '[', 1),
     detail = jsonb_build_array(
       jsonb_build_object('path', path, 'line', line, 'column', coalesce("column", place), 'pattern', pattern));
-end
-$$;
-
+end $$;
 comment on function secrets.raise_secret is
-  'Raises L9SEC, which names path, pattern and place, never the text. Its detail is the list of findings: path, '
-  'line, column and pattern.';
+  'Raises L9SEC, which names path, pattern and place, never the text. Its detail is the list of findings: path, line, column and '
+  'pattern.';
 
-create function secrets.field_of(path text)
-returns text
+create function secrets.field_of(path text) returns text
 language sql immutable parallel safe set search_path = ''
 -- The content of a memory stands in its envelope, but callers know it by its own name.
 return pg_catalog.regexp_replace(pg_catalog.regexp_replace(path, '^\$\.', ''), '^envelope\.content\M', 'content');
-
 comment on function secrets.field_of is 'The path of a finding in a row as an error names it.';
 
 -- The settings of the tenant decide: redact all, refuse at the first finding, or audit up to 1000 of them.
 create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, only_audits boolean, redacts boolean)
 returns jsonb
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   on_secret text;
   finding record;
@@ -6928,18 +5981,14 @@ begin
   perform audit.write_audit_of_tenant(guard.tenant_id, operation, table_name,
     details => jsonb_build_object('allowed_secrets', finding.all_found));
   return null;
-end
-$$;
-
+end $$;
 comment on function secrets.guard is
-  'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the fields without them, or '
-  'audits that they were let through. Null if the fields stay as they are. Definer: reads the settings of the '
-  'row''s tenant, and callers cannot write audit_log.';
+  'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the fields without them, or audits that '
+  'they were let through. Null if the fields stay as they are. Definer: reads the settings of the row''s tenant, and callers '
+  'cannot write audit_log.';
 
-create function secrets.check_texts(texts text[], field text)
-returns void
-language plpgsql stable security definer set search_path = ''
-as $$
+create function secrets.check_texts(texts text[], field text) returns void
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me constant identity.identity := identity.require_identity();
   finding record;
@@ -6951,25 +6000,17 @@ begin
   if found then
     perform secrets.raise_secret(field, finding.pattern, finding."position");
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.check_texts is
-  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several '
-  'transactions, before the first. Definer: compares with the patterns of the caller''s tenant.';
-
+  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several transactions, '
+  'before the first. Definer: compares with the patterns of the caller''s tenant.';
 grant execute on function secrets.check_texts to l9_agent, l9_admin;
 
-create function secrets.redacted_count()
-returns integer
-language sql stable set search_path = ''
+create function secrets.redacted_count() returns integer language sql stable set search_path = ''
 return nullif(pg_catalog.current_setting('l9.redacted', true), '')::integer;
+comment on function secrets.redacted_count is 'How many secrets the guard replaced in this transaction; null if none.';
 
-comment on function secrets.redacted_count is
-  'How many secrets the guard replaced in this transaction; null if none.';
-
-create function secrets.as_stored(content text, tenant_id uuid)
-returns text
+create function secrets.as_stored(content text, tenant_id uuid) returns text
 language sql stable security definer set search_path = ''
 return case
   when exists (select from public.secret_settings s where s.tenant_id = as_stored.tenant_id and s.on_secret = 'redact')
@@ -6977,30 +6018,23 @@ return case
   then (secrets.redact_text(content, tenant_id, secrets.severities_for(tenant_id, false))).redacted
   else content
 end;
-
 comment on function secrets.as_stored is
-  'A text as a table stores it: without its secrets where the tenant redacts them. Definer: reads the settings of '
-  'the tenant.';
-
+  'A text as a table stores it: without its secrets where the tenant redacts them. Definer: reads the settings of the tenant.';
 grant execute on function secrets.redacted_count, secrets.as_stored to l9_agent, l9_admin;
 
-create function secrets.refuse_in(fields jsonb)
-returns void
+create function secrets.refuse_in(fields jsonb) returns void
 language sql volatile security definer set search_path = ''
 begin atomic
   select secrets.guard(fields, identity.current_tenant_id(), 'packet_store', 'INSERT', false, false)
   where not exists (
     select from public.secret_settings s where s.tenant_id = identity.current_tenant_id() and s.on_secret <> 'refuse');
 end;
-
 comment on function secrets.refuse_in is
-  'Raises L9SEC for a secret in fields that are stored in parts, by their own place in what the caller gave, if the '
-  'caller''s tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s tenant alone.';
-
+  'Raises L9SEC for a secret in fields that are stored in parts, by their own place in what the caller gave, if the caller''s '
+  'tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s tenant alone.';
 grant execute on function secrets.refuse_in to l9_agent, l9_admin;
 
-create function secrets.guarded_columns(guarded regclass, except_columns text[])
-returns setof name
+create function secrets.guarded_columns(guarded regclass, except_columns text[]) returns setof name
 language sql stable set search_path = ''
 begin atomic
   select a.attname
@@ -7012,19 +6046,16 @@ begin atomic
     and a.attname !~ '_normalized$' and a.attname::text <> all (except_columns)
   order by a.attnum;
 end;
-
 comment on function secrets.guarded_columns is
-  'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are '
-  'chosen from a list or computed.';
+  'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are chosen from a '
+  'list or computed.';
 
 -- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
 -- ask for a look.
 create procedure secrets.guard_table(
   guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true,
-  then_do text default '',
-  refused_columns text[] default '{}')
-language plpgsql set search_path = ''
-as $$
+  then_do text default '', refused_columns text[] default '{}')
+language plpgsql set search_path = '' as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = guarded);
   all_columns constant text[] := array(select distinct c
@@ -7086,32 +6117,25 @@ begin
     'create trigger _370_guard_secrets before insert or update of %s on %s '
     'for each row execute function secrets.tg_%s__guard_secrets()',
     (select string_agg(format('%I', c), ', ') from unnest(all_columns) as c), guarded, name);
-end
-$$;
-
+end $$;
 comment on procedure secrets.guard_table is
-  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns '
-  'whenever they are written. except_columns are left out; passes_when is a condition under which secrets are only '
-  'audited; redacts is false for a table whose texts cannot be replaced, where they are refused instead, and '
-  'refused_columns names the columns of another table of which this is true; then_do is run after texts were '
-  'redacted.';
+  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they '
+  'are written. except_columns are left out; passes_when is a condition under which secrets are only audited; redacts is false '
+  'for a table whose texts cannot be replaced, where they are refused instead, and refused_columns names the columns of another '
+  'table of which this is true; then_do is run after texts were redacted.';
 --! EndIncluded 036-secrets/100-guard.sql
 --! Included 036-secrets/110-query-texts.sql
 -- The trigger of audit_query_texts that replaces secrets in the text of a search before it is kept.
 
-create function secrets.tg_audit_query_texts__redact()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function secrets.tg_audit_query_texts__redact() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   -- A search for a secret is answered, but its text is not kept.
   if secrets.needs_look(new.query, secrets.own_test(new.tenant_id), false) then
     new.query := (secrets.redact_text(new.query, new.tenant_id, secrets.severities_for(new.tenant_id, false))).redacted;
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function secrets.tg_audit_query_texts__redact is
   'Replaces secrets in the text of a search before it is kept. Definer: reads the settings of the row''s tenant.';
 
@@ -7125,8 +6149,7 @@ create trigger _100_redact before insert or update of query on public.audit_quer
 create function public.set_secret_settings(
   on_secret text default null, guards_personal_data boolean default null, tenant_id uuid default null)
 returns public.secret_settings
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_secret_settings.tenant_id);
   saved public.secret_settings;
@@ -7146,19 +6169,14 @@ begin
   perform secrets.refresh_own_test(admin.target_tenant_id);
   select s.* into saved from public.secret_settings s where s.tenant_id = admin.target_tenant_id;
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.set_secret_settings is
-  'Sets what a tenant (by default the caller''s own) does with a secret in a write: refuse, redact or allow; and '
-  'whether personal data counts as one. Arguments left out stay as they are. For admins whose token covers all '
-  'scopes and projects. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to change '
-  'settings.';
+  'Sets what a tenant (by default the caller''s own) does with a secret in a write: refuse, redact or allow; and whether '
+  'personal data counts as one. Arguments left out stay as they are. For admins whose token covers all scopes and projects. '
+  'Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 
-create function secrets.refresh_own_test(tenant_id uuid)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function secrets.refresh_own_test(tenant_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
 begin
   update public.secret_settings s
   set own_test = (
@@ -7169,15 +6187,11 @@ begin
       and (p.tenant_id = s.tenant_id or p.tenant_id is null and p.severity = 'personal' and s.guards_personal_data)
       and (p.severity = 'credential' or p.severity = 'personal'))
   where s.tenant_id = refresh_own_test.tenant_id;
-end
-$$;
-
+end $$;
 comment on function secrets.refresh_own_test is 'Computes the quick test of a tenant from its patterns and settings.';
 
-create function secrets.check_expression(field text, expression text)
-returns void
-language plpgsql immutable set search_path = ''
-as $$
+create function secrets.check_expression(field text, expression text) returns void
+language plpgsql immutable set search_path = '' as $$
 declare
   is_empty_match boolean;
 begin
@@ -7196,17 +6210,13 @@ begin
   if is_empty_match is not false then
     perform identity.raise_error('L9VAL', format('%s: must not match an empty text', field), field);
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.check_expression is
-  'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, '
-  'which can take very long, and with at most one capturing group.';
+  'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, which can take '
+  'very long, and with at most one capturing group.';
 
-create function secrets.refuse_literal_secret(field text, expression text, tenant_id uuid)
-returns void
-language plpgsql stable set search_path = ''
-as $$
+create function secrets.refuse_literal_secret(field text, expression text, tenant_id uuid) returns void
+language plpgsql stable set search_path = '' as $$
 declare
   found_secret record;
 begin
@@ -7217,19 +6227,15 @@ begin
   if found then
     perform secrets.raise_secret(field, found_secret.pattern, found_secret."position");
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.refuse_literal_secret is
   'Raises L9SEC if a credential stands in an expression: every caller of the tenant may read it.';
 
 -- Checks every argument, inserts or changes the pattern, and computes the quick test of the tenant again.
 create function public.register_secret_pattern(
   name text, finds text, expression text, keywords text[] default null, severity text default 'credential',
-  tenant_id uuid default null)
-returns public.secret_patterns
-language plpgsql volatile security definer set search_path = ''
-as $$
+  tenant_id uuid default null) returns public.secret_patterns
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_secret_pattern.tenant_id);
   saved public.secret_patterns;
@@ -7265,19 +6271,15 @@ begin
   insert into public.secret_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
   perform secrets.refresh_own_test(admin.target_tenant_id);
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.register_secret_pattern is
-  'Adds a pattern to a tenant (default: the caller''s own), or changes it. expression: a regular expression; its '
-  'only capturing group, if any, is the secret. keywords: one of them stands in every match; they speed up saves. '
-  'severity: credential or personal. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, '
-  'L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
+  'Adds a pattern to a tenant (default: the caller''s own), or changes it. expression: a regular expression; its only capturing '
+  'group, if any, is the secret. keywords: one of them stands in every match; they speed up saves. severity: credential or '
+  'personal. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is '
+  'the only way to write patterns.';
 
-create function public.deactivate_secret_pattern(name text, tenant_id uuid default null)
-returns public.secret_patterns
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function public.deactivate_secret_pattern(name text, tenant_id uuid default null) returns public.secret_patterns
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(deactivate_secret_pattern.tenant_id);
   saved public.secret_patterns;
@@ -7291,20 +6293,16 @@ begin
   end if;
   perform secrets.refresh_own_test(admin.target_tenant_id);
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.deactivate_secret_pattern is
-  'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is '
-  'no secret. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: '
-  'this function is the only way to write patterns.';
+  'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is no secret. '
+  'For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the '
+  'only way to write patterns.';
 
 -- Neither the expression nor the reason may hold a credential, because every caller of the tenant can read them.
 create function public.register_secret_exception(
-  expression text, reason text, pattern text default null, tenant_id uuid default null)
-returns public.secret_exceptions
-language plpgsql volatile security definer set search_path = ''
-as $$
+  expression text, reason text, pattern text default null, tenant_id uuid default null) returns public.secret_exceptions
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_secret_exception.tenant_id);
   saved public.secret_exceptions;
@@ -7329,19 +6327,16 @@ begin
     register_secret_exception.reason)
   returning e.* into saved;
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.register_secret_exception is
-  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the '
-  'caller''s own), for one pattern or, if none is named, for all. Callers may read the expression, so it must not '
-  'hold a credential. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. '
-  'Definer: this function is the only way to write exceptions.';
+  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), '
+  'for one pattern or, if none is named, for all. Callers may read the expression, so it must not hold a credential. For admins '
+  'with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write '
+  'exceptions.';
 
 create function public.deactivate_secret_exception(exception_id uuid, tenant_id uuid default null)
 returns public.secret_exceptions
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(deactivate_secret_exception.tenant_id);
   saved public.secret_exceptions;
@@ -7354,25 +6349,18 @@ begin
     perform administration.raise_not_found('exception_id');
   end if;
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.deactivate_secret_exception is
-  'Switches off an exception. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, '
-  'L9AUT. Definer: this function is the only way to write exceptions.';
-
-grant execute on function
-  public.set_secret_settings, public.register_secret_pattern, public.deactivate_secret_pattern,
-  public.register_secret_exception, public.deactivate_secret_exception
-to l9_admin, l9_platform_admin;
+  'Switches off an exception. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. '
+  'Definer: this function is the only way to write exceptions.';
+grant execute on function public.set_secret_settings, public.register_secret_pattern, public.deactivate_secret_pattern,
+  public.register_secret_exception, public.deactivate_secret_exception to l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/120-administer-secrets.sql
 --! Included 036-secrets/135-redact-texts.sql
 -- Replaces secrets in documents: audit.as_kept() calls it for what a caller named, before an audit row is written.
 
-create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[])
-returns jsonb
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[]) returns jsonb
+language plpgsql stable parallel safe set search_path = '' as $$
 begin
   case jsonb_typeof(value)
     when 'string' then
@@ -7391,35 +6379,28 @@ begin
     else
       return value;
   end case;
-end
-$$;
-
+end $$;
 comment on function secrets.redact_texts is
-  'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a '
-  'secret: the audit log is full of ids of keys and tokens.';
+  'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit '
+  'log is full of ids of keys and tokens.';
 --! EndIncluded 036-secrets/135-redact-texts.sql
 --! Included 036-secrets/140-audit-refusal.sql
 -- Audits a call that was refused or failed. The gateway calls audit_refusal() after the rollback, and memory_store()
 -- calls it for items that it refused.
 
-create function secrets.for_audit(name text)
-returns text
-language sql stable set search_path = ''
+create function secrets.for_audit(name text) returns text language sql stable set search_path = ''
 return case
   when secrets.needs_look(name, secrets.own_test(identity.current_tenant_id()), false) then (secrets.redact_text(
     name, identity.current_tenant_id(), secrets.severities_for(identity.current_tenant_id(), false))).redacted
   else name
 end;
-
 comment on function secrets.for_audit is
-  'A name that a caller chose, as the audit log keeps it: with each secret replaced, whatever the tenant does with '
-  'secrets.';
+  'A name that a caller chose, as the audit log keeps it: with each secret replaced, whatever the tenant does with secrets.';
 
 -- It is here and not with the other functions that audit, because what a caller named may be a secret, which needs the patterns.
 create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
 returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform identity.require_identity();
   if sqlstate !~ '^[0-9A-Z]{5}$' then
@@ -7432,24 +6413,18 @@ begin
       then (secrets.redact_document(details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], false)).document
       else '{"cut": true}' end,
     sqlstate);
-end
-$$;
-
+end $$;
 comment on function audit.audit_refusal is
-  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit '
-  'row, was rolled back. A caller can only report its own failures. Secrets in what it named are replaced. Definer: '
-  'writes audit_log.';
-
+  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was '
+  'rolled back. A caller can only report its own failures. Secrets in what it named are replaced. Definer: writes audit_log.';
 grant execute on function audit.audit_refusal to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/140-audit-refusal.sql
 --! Included 036-secrets/150-audit-graphql-read.sql
 -- Audits what one GraphQL request read. The gateway calls it before it sends the answer.
 
 create function audit.audit_graphql_read(
-  operation_name text, tables jsonb, totals jsonb, ids jsonb, project_id text default null, scope text default null)
-returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+  operation_name text, tables jsonb, totals jsonb, ids jsonb, project_id text default null, scope text default null) returns void
+language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform identity.require_identity();
   if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object' or jsonb_typeof(ids) <> 'array'
@@ -7471,24 +6446,19 @@ begin
         select coalesce(jsonb_agg(
           case when pg_input_is_valid(i.id, 'uuid') then i.id else left(secrets.for_audit(i.id), 200) end), '[]')
         from jsonb_array_elements_text(ids) as i (id))));
-end
-$$;
-
+end $$;
 comment on function audit.audit_graphql_read is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that '
-  'it returned, the ids of the rows that it returned or whose cursors it returned, and the project and scope if it '
-  'asked for one or these rows have only one. The gateway sends the answer only after this row was written. '
-  'Definer: writes audit_log. A caller can only add rows about itself, and secrets in what it named are replaced.';
-
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, '
+  'the ids of the rows that it returned or whose cursors it returned, and the project and scope if it asked for one or these '
+  'rows have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can '
+  'only add rows about itself, and secrets in what it named are replaced.';
 grant execute on function audit.audit_graphql_read to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/150-audit-graphql-read.sql
 --! Included 037-kinds/000-schema.sql
 create schema kinds;
-
 comment on schema kinds is
-  'Rules of the kinds of memories: their fields, what makes two the same, when they are locked and when they leave. '
-  'Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
-
+  'Rules of the kinds of memories: their fields, what makes two the same, when they are locked and when they leave. Not exposed '
+  'over GraphQL; callers can execute only the functions granted to them one by one.';
 grant usage on schema kinds to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 037-kinds/000-schema.sql
 --! Included 037-kinds/010-memory-kinds.sql
@@ -7527,31 +6497,28 @@ create table public.memory_kinds (
   constraint memory_kind_expires_from_a_field check ((expires_from is null) = (expires_after is null)),
   constraint memory_kind_part_of_a_field check ((part_of_kind is null) = (part_of_field is null))
 );
-
 comment on table public.memory_kinds is
-  'The kinds of memories that have rules: the built-in ones (tenant_id is null) and those that administrators of a '
-  'tenant registered with register_memory_kind(). A trigger on packet_store enforces the rules. A kind that is not '
-  'listed is free: a label of a memory, without fields of its own.';
+  'The kinds of memories that have rules: the built-in ones (tenant_id is null) and those that administrators of a tenant '
+  'registered with register_memory_kind(). A trigger on packet_store enforces the rules. A kind that is not listed is free: a '
+  'label of a memory, without fields of its own.';
 comment on column public.memory_kinds.kind_id is 'Id of the kind.';
 comment on column public.memory_kinds.tenant_id is
   'The tenant that registered the kind; null for a built-in one, which all tenants have.';
-comment on column public.memory_kinds.kind is
-  'The name, as memories have it: a lower-case word of at most 63 characters.';
+comment on column public.memory_kinds.kind is 'The name, as memories have it: a lower-case word of at most 63 characters.';
 comment on column public.memory_kinds.purpose is 'What memories of this kind are for.';
-comment on column public.memory_kinds.title_field is
-  'The field that is the title of a memory of this kind; null if it has none.';
+comment on column public.memory_kinds.title_field is 'The field that is the title of a memory of this kind; null if it has none.';
 comment on column public.memory_kinds.text_fields is
-  'The fields of which the content is made, in this order: what is indexed and embedded. Empty: the writer gives '
-  'the content, by default the title.';
+  'The fields of which the content is made, in this order: what is indexed and embedded. Empty: the writer gives the content, by '
+  'default the title.';
 comment on column public.memory_kinds.identity_fields is
-  'Two memories of one owner, scope, project and branch are the same if these fields are. a|b means: a, or b where '
-  'a is not set; content means the text. Empty: if their texts are the same.';
+  'Two memories of one owner, scope, project and branch are the same if these fields are. a|b means: a, or b where a is not set; '
+  'content means the text. Empty: if their texts are the same.';
 comment on column public.memory_kinds.identity_ends_when is
-  'A condition on the fields from which on a memory is no longer the same as any other, such as {"status": '
-  '["superseded"]}; null means never.';
+  'A condition on the fields from which on a memory is no longer the same as any other, such as {"status": ["superseded"]}; null '
+  'means never.';
 comment on column public.memory_kinds.locked_when is
-  'A condition on the fields from which on some of them must not change: for each field a list of values, or true '
-  'for any value. {} means always, null never.';
+  'A condition on the fields from which on some of them must not change: for each field a list of values, or true for any value. '
+  '{} means always, null never.';
 comment on column public.memory_kinds.locked_fields is
   'The fields that are locked then, content among them; null means all, and the kind.';
 comment on column public.memory_kinds.allowed_when_locked is
@@ -7570,14 +6537,12 @@ comment on column public.memory_kinds.expires_after is
 comment on column public.memory_kinds.part_of_kind is
   'The kind of memory that one of this kind is a part of; null if it stands alone.';
 comment on column public.memory_kinds.part_of_field is
-  'The field with the id of the memory that it is part of. A part is locked, moved, expired and deleted with the '
-  'whole.';
+  'The field with the id of the memory that it is part of. A part is locked, moved, expired and deleted with the whole.';
 comment on column public.memory_kinds.stands_beside is
-  'True: where a memory of the same identity is another writer''s, so that the caller may not change it, a save '
-  'makes one of the caller''s own beside it. False: the save is refused (L9OWN).';
+  'True: where a memory of the same identity is another writer''s, so that the caller may not change it, a save makes one of the '
+  'caller''s own beside it. False: the save is refused (L9OWN).';
 comment on column public.memory_kinds.rules is
-  'All rules of the kind in one document, as the trigger reads them. Computed from the other columns and '
-  'memory_kind_fields.';
+  'All rules of the kind in one document, as the trigger reads them. Computed from the other columns and memory_kind_fields.';
 comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
 comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
 
@@ -7590,14 +6555,11 @@ create policy scope_access on public.memory_kinds for select to l9_agent, l9_adm
 create policy platform_override on public.memory_kinds for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('memory_kinds')));
 create policy definer_functions on public.memory_kinds to l9_owner using (true);
-comment on policy tenant_isolation on public.memory_kinds is
-  'A caller sees the built-in kinds and those of its own tenant.';
+comment on policy tenant_isolation on public.memory_kinds is 'A caller sees the built-in kinds and those of its own tenant.';
 comment on policy scope_access on public.memory_kinds is 'Every caller may read the rules that its memories obey.';
-comment on policy platform_override on public.memory_kinds is
-  'Operators see the kinds of every tenant; each read is audited.';
+comment on policy platform_override on public.memory_kinds is 'Operators see the kinds of every tenant; each read is audited.';
 comment on policy definer_functions on public.memory_kinds is
   'The trigger on packet_store reads the rules; register_memory_kind() writes them.';
-
 grant select on public.memory_kinds to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() checks the values, and a trigger audits them.
 
@@ -7609,18 +6571,12 @@ create trigger _500_audit after insert or update on public.memory_kinds
 -- The fields of each kind with rules. define_fields() writes them and computes from them the rules that triggers
 -- read.
 
-create function kinds.field_types()
-returns text[]
-language sql immutable parallel safe
+create function kinds.field_types() returns text[] language sql immutable parallel safe
 return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid', 'text[]', 'object', 'object[]'];
-
 comment on function kinds.field_types is 'The types that a field of a kind can have.';
 
-create function kinds.part_types()
-returns text[]
-language sql immutable parallel safe
+create function kinds.part_types() returns text[] language sql immutable parallel safe
 return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid'];
-
 comment on function kinds.part_types is 'The types that a part of an object in a field can have.';
 
 create table public.memory_kind_fields (
@@ -7643,18 +6599,16 @@ create table public.memory_kind_fields (
   constraint memory_kind_field_parts_of_objects check (
     parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
 );
-
 comment on table public.memory_kind_fields is
-  'The fields of the kinds in memory_kinds. They stand at the top level of the envelope, beside the content. In a '
-  'kind with the fields status, supersedes and superseded_by, saving a memory with supersedes sets the status of '
-  'that one to superseded and its superseded_by, in the same transaction.';
+  'The fields of the kinds in memory_kinds. They stand at the top level of the envelope, beside the content. In a kind with the '
+  'fields status, supersedes and superseded_by, saving a memory with supersedes sets the status of that one to superseded and '
+  'its superseded_by, in the same transaction.';
 comment on column public.memory_kind_fields.kind_id is 'The kind.';
-comment on column public.memory_kind_fields.field is
-  'The name of the field: a lower-case word of at most 63 characters.';
+comment on column public.memory_kind_fields.field is 'The name of the field: a lower-case word of at most 63 characters.';
 comment on column public.memory_kind_fields.place is 'The order of the fields, from 1.';
 comment on column public.memory_kind_fields.type is
-  'text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; UTC if no zone is given), uuid, '
-  'text[], object or object[].';
+  'text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; UTC if no zone is given), uuid, text[], object or '
+  'object[].';
 comment on column public.memory_kind_fields.is_required is
   'True if a memory of this kind must have the field, and a text must not be blank.';
 comment on column public.memory_kind_fields.choices is 'The values that a text may have; null if any.';
@@ -7663,8 +6617,8 @@ comment on column public.memory_kind_fields.max_length is
 comment on column public.memory_kind_fields.sha256_of is
   'The field of whose text this one must be the SHA-256, in hexadecimal digits; null if it is no checksum.';
 comment on column public.memory_kind_fields.parts is
-  'What each object in the field has, in order: a list of {field, type, is_required}; type is text where none is '
-  'given. Null if an object may have anything.';
+  'What each object in the field has, in order: a list of {field, type, is_required}; type is text where none is given. Null if '
+  'an object may have anything.';
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 
@@ -7679,12 +6633,10 @@ create policy platform_override on public.memory_kind_fields for select to l9_pl
 create policy definer_functions on public.memory_kind_fields to l9_owner using (true);
 comment on policy tenant_isolation on public.memory_kind_fields is
   'A caller sees the fields of the built-in kinds and of those of its own tenant.';
-comment on policy scope_access on public.memory_kind_fields is
-  'Every caller may read the rules that its memories obey.';
+comment on policy scope_access on public.memory_kind_fields is 'Every caller may read the rules that its memories obey.';
 comment on policy platform_override on public.memory_kind_fields is
   'Operators see the fields of every tenant''s kinds; each read is audited.';
 comment on policy definer_functions on public.memory_kind_fields is 'register_memory_kind() writes the fields.';
-
 grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all
 -- its rules.
@@ -7693,10 +6645,8 @@ grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_adm
 -- Checks the fields of a memory by the rules of its kind. The trigger apply_kind of packet_store calls
 -- check_fields().
 
-create function kinds.field_time(value jsonb, ends_day boolean default false)
-returns timestamptz
-language plpgsql immutable parallel safe set search_path = '' set timezone = 'UTC'
-as $$
+create function kinds.field_time(value jsonb, ends_day boolean default false) returns timestamptz
+language plpgsql immutable parallel safe set search_path = '' set timezone = 'UTC' as $$
 declare
   written constant text := value #>> '{}';
 begin
@@ -7707,25 +6657,18 @@ begin
     return written::timestamptz + case when ends_day and length(written) = 10 then interval '1 day' else '0' end;
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function kinds.field_time is
-  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an '
-  'offset it is in UTC. A date is the beginning of its day or, with ends_day, its end.';
+  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is '
+  'in UTC. A date is the beginning of its day or, with ends_day, its end.';
 
-create function kinds.with_article(kind text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function kinds.with_article(kind text) returns text language sql immutable parallel safe set search_path = ''
 return case when kind ~ '^[aeiou]' then 'an ' else 'a ' end || kind;
-
 comment on function kinds.with_article is 'The name of a kind in a sentence, such as an issue.';
 
 -- Checks the type first, then the length, the choices and that it is not blank, and then the parts of objects.
-create function kinds.check_value(kind text, field text, rule jsonb, value jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.check_value(kind text, field text, rule jsonb, value jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   type constant text := rule ->> 'type';
   most constant integer := (rule ->> 'max_length')::integer;
@@ -7764,15 +6707,12 @@ begin
   if rule ? 'parts' then
     perform kinds.check_parts(kind, field, rule -> 'parts', value);
   end if;
-end
-$$;
+end $$;
 
 -- Joins each object in the field with the rules of its parts, so that unknown, wrong and missing parts are found in
 -- one pass.
-create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   object record;
   part record;
@@ -7801,20 +6741,15 @@ begin
       end if;
     end loop;
   end loop;
-end
-$$;
-
+end $$;
 comment on function kinds.check_parts is
-  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as '
-  'steps.0.number.';
+  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as steps.0.number.';
 comment on function kinds.check_value is
   'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule of its field.';
 
 -- Three passes: required fields are there, every field is known and has a valid value, and checksums are right.
-create function kinds.check_fields(kind text, rules jsonb, fields jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.check_fields(kind text, rules jsonb, fields jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   rule_of constant jsonb := rules -> 'fields';
   field text;
@@ -7840,23 +6775,18 @@ begin
         format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
     end if;
   end loop;
-end
-$$;
-
+end $$;
 comment on function kinds.check_fields is
-  'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the '
-  'first field that breaks one.';
-
-grant execute on function
-  kinds.field_time, kinds.with_article, kinds.check_parts, kinds.check_value, kinds.check_fields
-to l9_agent, l9_admin, l9_worker;
+  'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field '
+  'that breaks one.';
+grant execute on function kinds.field_time, kinds.with_article, kinds.check_parts, kinds.check_value, kinds.check_fields to
+  l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/030-check-fields.sql
 --! Included 037-kinds/040-text-of.sql
 -- What follows from the fields of a memory by the rules of its kind: content, identity, archiving and expiry. The
 -- trigger apply_kind of packet_store and the functions that save call these.
 
-create function kinds.as_text(value jsonb, parts jsonb default null)
-returns text
+create function kinds.as_text(value jsonb, parts jsonb default null) returns text
 language sql immutable parallel safe set search_path = ''
 return case pg_catalog.jsonb_typeof(value)
   when 'array' then (
@@ -7875,38 +6805,31 @@ return case pg_catalog.jsonb_typeof(value)
     where part.value is not null)
   else value #>> '{}'
 end;
-
 comment on function kinds.as_text is
-  'The value of a field as text: an array one item a line, an object one entry a line. Parts of an object come in '
-  'the order of its rule, else by name.';
+  'The value of a field as text: an array one item a line, an object one entry a line. Parts of an object come in the order of '
+  'its rule, else by name.';
 
-create function kinds.text_of(rules jsonb, fields jsonb)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function kinds.text_of(rules jsonb, fields jsonb) returns text language sql immutable parallel safe set search_path = ''
 return (
   select pg_catalog.string_agg(t.text, E'\n\n' order by f.ordinality)
   from pg_catalog.jsonb_array_elements_text(rules -> 'text') with ordinality as f (field)
   cross join lateral (select kinds.as_text(fields -> f.field, rules #> array['fields', f.field, 'parts'])) as t (text)
   where t.text <> '');
-
 comment on function kinds.text_of is
-  'The content of a memory, made from its fields as its kind says: one paragraph for each field that is set. Null '
-  'if the writer gives the content.';
+  'The content of a memory, made from its fields as its kind says: one paragraph for each field that is set. Null if the writer '
+  'gives the content.';
 
-create function kinds.is_met(condition jsonb, fields jsonb)
-returns boolean
+create function kinds.is_met(condition jsonb, fields jsonb) returns boolean
 language sql immutable parallel safe set search_path = ''
 return condition is not null and not exists (
   select from pg_catalog.jsonb_each(condition) as c
   where coalesce(fields -> c.key, 'null') = 'null' or pg_catalog.jsonb_typeof(c.value) = 'array'
     and not c.value @> (fields -> c.key));
-
 comment on function kinds.is_met is
-  'True if the fields meet a condition of memory_kinds: each field that it names has one of the listed values, or '
-  'any where it says true. {} is always met, null never.';
+  'True if the fields meet a condition of memory_kinds: each field that it names has one of the listed values, or any where it '
+  'says true. {} is always met, null never.';
 
-create function kinds.identity_of(rules jsonb, fields jsonb, packet_id uuid, text_identity bytea)
-returns bytea
+create function kinds.identity_of(rules jsonb, fields jsonb, packet_id uuid, text_identity bytea) returns bytea
 language sql immutable parallel safe set search_path = ''
 return case
   when kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then pg_catalog.sha256(pg_catalog.uuid_send(packet_id))
@@ -7925,25 +6848,19 @@ return case
       end order by i.ordinality)::text, 'UTF8'))
     from pg_catalog.jsonb_array_elements_text(rules -> 'identity') with ordinality as i (alternatives))
 end;
-
 comment on function kinds.identity_of is
-  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else '
-  'its content. Differences of case and white space are ignored, except where they mean something '
-  '(words.case_hash()); in a value that contains a slash, such as a link or a path, case counts. text_identity: '
-  'that of the content.';
+  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. '
+  'Differences of case and white space are ignored, except where they mean something (words.case_hash()); in a value that '
+  'contains a slash, such as a link or a path, case counts. text_identity: that of the content.';
 
-create function kinds.moment_after(rules jsonb, event text, fields jsonb)
-returns timestamptz
+create function kinds.moment_after(rules jsonb, event text, fields jsonb) returns timestamptz
 language sql immutable parallel safe set search_path = ''
 return kinds.field_time(fields -> (rules -> event ->> 'from'))
   + pg_catalog.make_interval(secs => (rules -> event ->> 'seconds')::double precision);
-
 comment on function kinds.moment_after is
-  'When a memory is archived or expires by the rules of its kind and its fields; null for never. event: archived or '
-  'expires.';
+  'When a memory is archived or expires by the rules of its kind and its fields; null for never. event: archived or expires.';
 
-create function kinds.with_end(rules jsonb, fields jsonb, old_fields jsonb)
-returns jsonb
+create function kinds.with_end(rules jsonb, fields jsonb, old_fields jsonb) returns jsonb
 language sql stable parallel safe set search_path = ''
 return (
   select case
@@ -7957,23 +6874,18 @@ return (
     select kinds.is_met(rules -> 'identity_ends_when', fields),
       kinds.is_met(rules -> 'identity_ends_when', old_fields)
         and not kinds.is_met(rules -> 'identity_ends_when', fields)) as has (ended, come_back));
-
 comment on function kinds.with_end is
-  'The fields of a memory that ends and is then archived, such as a todo: with the time of its end where the writer '
-  'leaves that out, and without it where the memory is opened again.';
-
-grant execute on function
-  kinds.as_text, kinds.text_of, kinds.is_met, kinds.identity_of, kinds.moment_after, kinds.with_end
-to l9_agent, l9_admin, l9_worker;
+  'The fields of a memory that ends and is then archived, such as a todo: with the time of its end where the writer leaves that '
+  'out, and without it where the memory is opened again.';
+grant execute on function kinds.as_text, kinds.text_of, kinds.is_met, kinds.identity_of, kinds.moment_after, kinds.with_end to
+  l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/040-text-of.sql
 --! Included 037-kinds/050-check-locked.sql
 -- Refuses changes of what a kind has locked, such as the text of an accepted decision. Triggers of packet_store and
 -- store_body() call these functions.
 
-create function kinds.check_locked(kind text, rules jsonb, old_fields jsonb, new_fields jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.check_locked(kind text, rules jsonb, old_fields jsonb, new_fields jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   allowed jsonb := rules -> 'allowed_when_locked';
   ends constant jsonb := nullif(rules -> 'identity_ends_when', 'null');
@@ -8001,56 +6913,43 @@ begin
     end if;
     perform kinds.raise_locked(kind, rules, field);
   end loop;
-end
-$$;
+end $$;
 
-create function kinds.raise_locked(kind text, rules jsonb, field text)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.raise_locked(kind text, rules jsonb, field text) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 begin
   perform identity.raise_error('L9IMM',
     format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')), field);
-end
-$$;
+end $$;
 
 comment on function kinds.check_locked is
-  'Raises L9IMM, naming the field and what to do instead, if a change of fields is one that the kind no longer '
-  'allows.';
-comment on function kinds.raise_locked is
-  'Raises L9IMM for a locked field, with what its kind says can be done instead.';
-
+  'Raises L9IMM, naming the field and what to do instead, if a change of fields is one that the kind no longer allows.';
+comment on function kinds.raise_locked is 'Raises L9IMM for a locked field, with what its kind says can be done instead.';
 grant execute on function kinds.check_locked, kinds.raise_locked to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/050-check-locked.sql
 --! Included 037-kinds/060-rules-of.sql
 -- The rules of a kind, for triggers and for functions that save; and the built-in kinds, for the tools that the
 -- gateway lists.
 
-create function kinds.rules_of(kind text, tenant_id uuid)
-returns jsonb
+create function kinds.rules_of(kind text, tenant_id uuid) returns jsonb
 language sql stable parallel safe security definer set search_path = ''
 return (
   select k.rules from public.memory_kinds k
   where k.kind = rules_of.kind and (
     k.tenant_id is null or k.tenant_id = identity.current_tenant_id()
     or k.tenant_id = rules_of.tenant_id and identity.current_role_name() in ('l9_owner', 'l9_worker')));
-
 comment on function kinds.rules_of is
-  'The rules of a kind in the caller''s tenant, for jobs and the owner in the named one; null if the kind is free. '
-  'Definer: the trigger needs them once for each row, without the cost of policies.';
-
+  'The rules of a kind in the caller''s tenant, for jobs and the owner in the named one; null if the kind is free. Definer: the '
+  'trigger needs them once for each row, without the cost of policies.';
 grant execute on function kinds.rules_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
-create function kinds.built_in()
-returns table (kind text, purpose text, rules jsonb)
+create function kinds.built_in() returns table (kind text, purpose text, rules jsonb)
 language sql stable security definer set search_path = ''
 begin atomic
   select k.kind, k.purpose, k.rules from public.memory_kinds k where k.tenant_id is null order by k.created_at, k.kind;
 end;
-
 comment on function kinds.built_in is
   'The built-in kinds, for the gateway''s list of tools. Definer: jobs have no privilege on memory_kinds.';
-
 grant execute on function kinds.built_in to l9_worker;
 --! EndIncluded 037-kinds/060-rules-of.sql
 --! Included 037-kinds/070-define-kind.sql
@@ -8061,18 +6960,14 @@ create function kinds.max_kinds() returns integer language sql immutable paralle
 
 create function kinds.max_fields() returns integer language sql immutable parallel safe return 64;
 
-create function kinds.reserved()
-returns text[]
-language sql immutable parallel safe
+create function kinds.reserved() returns text[] language sql immutable parallel safe
 return array[
   'event', 'fact', 'lesson', 'message', 'note', 'reasoning_trace', 'reflection', 'session', 'summary', 'task_reflection'];
-
 comment on function kinds.reserved is 'Kinds that other parts write, so that no tenant can give them rules.';
 comment on function kinds.max_kinds is 'The most kinds that a tenant can register.';
 comment on function kinds.max_fields is 'The most fields that a kind can have.';
 
-create function kinds.compile(kind_id uuid)
-returns jsonb
+create function kinds.compile(kind_id uuid) returns jsonb
 language sql stable set search_path = ''
 begin atomic
   select jsonb_build_object(
@@ -8096,13 +6991,10 @@ begin atomic
   where k.kind_id = compile.kind_id
   group by k.kind_id;
 end;
-
 comment on function kinds.compile is 'The rules of a kind as the trigger reads them, from its row and its fields.';
 
-create function kinds.check_names(argument text, names text[], field_names text[])
-returns void
-language plpgsql immutable set search_path = ''
-as $$
+create function kinds.check_names(argument text, names text[], field_names text[]) returns void
+language plpgsql immutable set search_path = '' as $$
 declare
   unknown text := (select min(n) from unnest(names) as n where n is null or n <> all (field_names));
 begin
@@ -8110,13 +7002,10 @@ begin
     perform identity.raise_error('L9VAL',
       format('%s: %s is no field of this kind', argument, coalesce(quote_literal(left(unknown, 63)), 'null')), argument);
   end if;
-end
-$$;
+end $$;
 
-create function kinds.check_condition(argument text, condition jsonb, field_names text[])
-returns void
-language plpgsql immutable set search_path = ''
-as $$
+create function kinds.check_condition(argument text, condition jsonb, field_names text[]) returns void
+language plpgsql immutable set search_path = '' as $$
 begin
   if jsonb_typeof(condition) <> 'object'
     or exists (select from jsonb_each(condition) as c where c.value <> 'true' and jsonb_typeof(c.value) <> 'array') then
@@ -8125,17 +7014,13 @@ begin
         'such as {"status": ["accepted"]}', argument), argument);
   end if;
   perform kinds.check_names(argument, array(select jsonb_object_keys(condition)), field_names);
-end
-$$;
+end $$;
 
 comment on function kinds.check_names is 'Raises L9VAL if one of the names is no field of the kind.';
-comment on function kinds.check_condition is
-  'Raises L9VAL unless this is a condition on fields of the kind, or null.';
+comment on function kinds.check_condition is 'Raises L9VAL unless this is a condition on fields of the kind, or null.';
 
-create function kinds.define_fields(kind_id uuid, tenant_id uuid, fields jsonb)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function kinds.define_fields(kind_id uuid, tenant_id uuid, fields jsonb) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   field jsonb;
   place integer := 0;
@@ -8153,20 +7038,17 @@ begin
       field ->> 'sha256_of', nullif(field -> 'parts', 'null'), coalesce(field ->> 'meaning', ''), define_fields.tenant_id);
   end loop;
   update public.memory_kinds k set rules = kinds.compile(k.kind_id) where k.kind_id = define_fields.kind_id;
-end
-$$;
-
+end $$;
 comment on function kinds.define_fields is
-  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, '
-  'max_length, sha256_of, parts, meaning) and computes its rules.';
+  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, '
+  'sha256_of, parts, meaning) and computes its rules.';
 --! EndIncluded 037-kinds/070-define-kind.sql
 --! Included 037-kinds/080-built-in-kinds.sql
 -- The built-in kinds, each with its rules and fields. The migration inserts them by a procedure that it drops at the
 -- end.
 
 create procedure kinds.define_built_in(kind text, purpose text, rules jsonb, fields jsonb)
-language plpgsql set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   defined public.memory_kinds := jsonb_populate_record(null::public.memory_kinds, rules);
 begin
@@ -8181,8 +7063,7 @@ begin
     defined.part_of_kind, defined.part_of_field, coalesce(defined.stands_beside, false))
   returning k.* into defined;
   perform kinds.define_fields(defined.kind_id, null, fields);
-end
-$$;
+end $$;
 
 call kinds.define_built_in('document',
   'A document. Its text is its title, or what the writer gives; memory_store cuts the Markdown in body_md into memories of '
@@ -8316,10 +7197,8 @@ drop procedure kinds.define_built_in(text, text, jsonb, jsonb);
 -- Registers a kind of memories of a tenant, after a check of every rule. Admins call register_memory_kind() in psql
 -- or GraphQL.
 
-create function kinds.check_new_parts(field text, type text, parts jsonb)
-returns void
-language plpgsql immutable set search_path = ''
-as $$
+create function kinds.check_new_parts(field text, type text, parts jsonb) returns void
+language plpgsql immutable set search_path = '' as $$
 begin
   if parts is null then
     return;
@@ -8337,16 +7216,11 @@ begin
       'and its own type object or object[]',
       field, kinds.max_fields(), array_to_string(kinds.part_types(), ', ')), 'fields');
   end if;
-end
-$$;
+end $$;
+comment on function kinds.check_new_parts is 'Raises L9VAL unless these are parts that the objects in a field may have, or null.';
 
-comment on function kinds.check_new_parts is
-  'Raises L9VAL unless these are parts that the objects in a field may have, or null.';
-
-create function kinds.check_whole(kind text, part_of_kind text, part_of_field text, tenant_id uuid, ids text[])
-returns void
-language plpgsql stable set search_path = ''
-as $$
+create function kinds.check_whole(kind text, part_of_kind text, part_of_field text, tenant_id uuid, ids text[]) returns void
+language plpgsql stable set search_path = '' as $$
 declare
   whole public.memory_kinds;
 begin
@@ -8369,18 +7243,13 @@ begin
       select from public.memory_kinds k where k.tenant_id = check_whole.tenant_id and k.part_of_kind = check_whole.kind) then
     perform identity.raise_error('L9VAL', 'part_of_kind: this kind has parts, so it can be none itself', 'part_of_kind');
   end if;
-end
-$$;
-
+end $$;
 comment on function kinds.check_whole is
-  'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type '
-  'uuid.';
+  'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type uuid.';
 
 -- Checks one field after the other, so that the error names the one that is wrong.
-create function kinds.check_new_fields(fields jsonb)
-returns text[]
-language plpgsql immutable set search_path = ''
-as $$
+create function kinds.check_new_fields(fields jsonb) returns text[]
+language plpgsql immutable set search_path = '' as $$
 declare
   field jsonb;
   names text[] := '{}';
@@ -8429,36 +7298,20 @@ begin
   perform kinds.check_names(
     'fields', array(select f ->> 'sha256_of' from jsonb_array_elements(fields) as f where f ->> 'sha256_of' is not null), names);
   return names;
-end
-$$;
-
+end $$;
 comment on function kinds.check_new_fields is
   'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns their names.';
 
 -- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to
 -- define_fields().
 create function public.register_memory_kind(
-  kind text,
-  purpose text,
-  fields jsonb,
-  title_field text default null,
-  text_fields text[] default '{}',
-  identity_fields text[] default '{}',
-  identity_ends_when jsonb default null,
-  locked_when jsonb default null,
-  locked_fields text[] default null,
-  allowed_when_locked jsonb default '{}',
-  when_locked text default null,
-  archived_from text default null,
-  archived_after interval default null,
-  expires_from text default null,
-  expires_after interval default null,
-  tenant_id uuid default null,
-  part_of_kind text default null,
-  part_of_field text default null)
-returns public.memory_kinds
-language plpgsql volatile security definer set search_path = ''
-as $$
+  kind text, purpose text, fields jsonb, title_field text default null, text_fields text[] default '{}',
+  identity_fields text[] default '{}', identity_ends_when jsonb default null, locked_when jsonb default null,
+  locked_fields text[] default null, allowed_when_locked jsonb default '{}', when_locked text default null,
+  archived_from text default null, archived_after interval default null, expires_from text default null,
+  expires_after interval default null, tenant_id uuid default null, part_of_kind text default null,
+  part_of_field text default null) returns public.memory_kinds
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_memory_kind.tenant_id);
   names text[];
@@ -8531,15 +7384,12 @@ begin
   perform kinds.define_fields(saved.kind_id, saved.tenant_id, register_memory_kind.fields);
   select k.* into saved from public.memory_kinds k where k.kind_id = saved.kind_id;
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.register_memory_kind is
-  'Registers a kind of a tenant (by default the caller''s own), or changes it: rules (the columns of memory_kinds), '
-  'and fields, a list of {field, type, is_required, choices, max_length, sha256_of, parts, meaning}. Memories keep '
-  'what they have until their next change. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, '
-  'L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
-
+  'Registers a kind of a tenant (by default the caller''s own), or changes it: rules (the columns of memory_kinds), and fields, '
+  'a list of {field, type, is_required, choices, max_length, sha256_of, parts, meaning}. Memories keep what they have until '
+  'their next change. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is '
+  'the only way to write kinds.';
 grant execute on function public.register_memory_kind to l9_admin, l9_platform_admin;
 --! EndIncluded 037-kinds/090-register-memory-kind.sql
 --! Included 040-packets/000-schema.sql
@@ -10571,18 +9421,15 @@ create trigger _400_check_successor before insert or update of envelope on publi
 --! Included 045-ranking/000-schema.sql
 create schema ranking;
 comment on schema ranking is
-  'Ranking by words: the statistics of what a caller may read, and the scan of the index of words. Not exposed over '
-  'GraphQL.';
+  'Ranking by words: the statistics of what a caller may read, and the scan of the index of words. Not exposed over GraphQL.';
 grant usage on schema ranking to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 
 -- What the functions of l9_searcher call, and what the policies call for them.
 grant usage on schema public, identity, packets, words to l9_searcher;
-grant execute on function
-  identity.current_identity, identity.current_role_name, identity.current_tenant_id, identity.current_org_id,
-  identity.current_user_id, identity.current_scopes, identity.current_projects, identity.has_every_project,
-  identity.allow_and_audit_operator_read, packets.is_embedded_engine, packets.bucket_mask, packets.tenant_bucket,
-  packets.tenant_buckets, packets.in_bucket, words.index_token, words.index_text
-to l9_searcher;
+grant execute on function identity.current_identity, identity.current_role_name, identity.current_tenant_id,
+  identity.current_org_id, identity.current_user_id, identity.current_scopes, identity.current_projects,
+  identity.has_every_project, identity.allow_and_audit_operator_read, packets.is_embedded_engine, packets.bucket_mask,
+  packets.tenant_bucket, packets.tenant_buckets, packets.in_bucket, words.index_token, words.index_text to l9_searcher;
 --! EndIncluded 045-ranking/000-schema.sql
 --! Included 045-ranking/010-audiences.sql
 -- How often words occur among the memories of one audience: of one tenant, org, user, project and scope. Rows of an audience are
@@ -10601,10 +9448,9 @@ create table ranking.audiences (
   unlisted double precision not null,
   counted_at timestamptz not null default now()
 );
-
 comment on table ranking.audiences is
-  'Unexpired memories that the same callers may read: their number and average length, counted by a job. '
-  'audience_words holds their words.';
+  'Unexpired memories that the same callers may read: their number and average length, counted by a job. audience_words holds '
+  'their words.';
 comment on column ranking.audiences.audience_id is 'packets.audience_id() of the columns that follow.';
 comment on column ranking.audiences.memories is 'The number of memories when they were counted.';
 comment on column ranking.audiences.sampled is 'The number of memories, the newest ones, whose words were counted.';
@@ -10620,12 +9466,10 @@ do $$
 begin
   execute format('create policy word_search on ranking.audiences for select to l9_searcher using (%s)',
     identity.searcher_condition('audiences'));
-end
-$$;
+end $$;
 create policy worker_access on ranking.audiences to l9_worker using (true);
 comment on policy word_search on ranking.audiences is 'A search weighs words by the audiences of its caller.';
 comment on policy worker_access on ranking.audiences is 'The job that counts words writes the counts.';
-
 grant select on ranking.audiences to l9_searcher, l9_worker;
 grant insert, update, delete on ranking.audiences to l9_worker;
 -- Callers have no grant: ranking.weigh_words() reads the table for them.
@@ -10636,7 +9480,6 @@ create table ranking.audience_words (
   memories integer not null,
   primary key (audience_id, word)
 );
-
 comment on table ranking.audience_words is
   'In how many of the sampled memories of an audience a word occurs. Rare words are not listed.';
 comment on column ranking.audience_words.audience_id is 'The audience.';
@@ -10650,7 +9493,6 @@ create policy worker_access on ranking.audience_words to l9_worker using (true);
 comment on policy word_search on ranking.audience_words is
   'ranking.weigh_words() reads the words of audiences that ranking.audiences shows it.';
 comment on policy worker_access on ranking.audience_words is 'The job that counts words writes the counts.';
-
 grant select on ranking.audience_words to l9_searcher, l9_worker;
 grant insert, delete on ranking.audience_words to l9_worker;
 -- Callers have no grant, because nothing but the audience says who may read a row.
@@ -10672,17 +9514,15 @@ begin atomic
   where c.memories >= 100 and (a.audience_id is null or abs(c.memories - a.memories) > 0.1 * a.memories)
   order by c.memories desc;
 end;
-
 comment on function ranking.stale_audiences is
-  'The audiences of at least 100 memories whose number has changed by a tenth since they were counted. Smaller ones '
-  'hardly change a weight.';
+  'The audiences of at least 100 memories whose number has changed by a tenth since they were counted. Smaller ones hardly '
+  'change a weight.';
 
 -- The query is built as text, because the condition on the project must be `is null` or `=` for the index of newest
 -- memories.
 create function ranking.count_audience(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text, memories bigint)
 returns void
-language plpgsql volatile set search_path = '' set enable_seqscan = off set max_parallel_workers_per_gather = 0
-as $$
+language plpgsql volatile set search_path = '' set enable_seqscan = off set max_parallel_workers_per_gather = 0 as $$
 declare
   max_sampled constant integer := 5000;
   id constant uuid := packets.audience_id(tenant_id, org_id, user_id, project_id, scope);
@@ -10713,17 +9553,12 @@ begin
   from unnest(sample) as s (words) cross join unnest(s.words) as w
   group by hashtext(w.lexeme)
   having count(*) >= greatest(2, 0.002 * cardinality(sample));
-end
-$$;
-
+end $$;
 comment on function ranking.count_audience is
-  'Counts the words of the newest 5,000 memories of an audience. Words that fewer than two of a thousand hold are '
-  'not listed.';
+  'Counts the words of the newest 5,000 memories of an audience. Words that fewer than two of a thousand hold are not listed.';
 
-create function ranking.count_stale_audiences(at_most integer)
-returns integer
-language plpgsql volatile set search_path = ''
-as $$
+create function ranking.count_stale_audiences(at_most integer) returns integer
+language plpgsql volatile set search_path = '' as $$
 declare
   stale record;
   counted integer := 0;
@@ -10733,40 +9568,29 @@ begin
     counted := counted + 1;
   end loop;
   return counted;
-end
-$$;
-
+end $$;
 comment on function ranking.count_stale_audiences is
   'Counts the words of audiences that have changed, largest first; returns how many it counted.';
-
-grant execute on function
-  ranking.stale_audiences, ranking.count_audience, ranking.count_stale_audiences, packets.audience_id
-to l9_worker;
+grant execute on function ranking.stale_audiences, ranking.count_audience, ranking.count_stale_audiences, packets.audience_id to
+  l9_worker;
 --! EndIncluded 045-ranking/010-audiences.sql
 --! Included 045-ranking/020-weigh-words.sql
 -- How much each word of a query tells, by how rare it is among the memories that the caller may read. Searches and
 -- the search for near-duplicates call weigh_words().
 
 create type ranking.word_weights as (weights double precision[], average_length double precision, memories double precision);
-
 comment on type ranking.word_weights is
-  'How much each word of a query tells: its inverse document frequency among memories that the caller may read; '
-  'their average length in different words, and their number: as it was when they were last counted or, before '
-  'that, at most 1,000.';
+  'How much each word of a query tells: its inverse document frequency among memories that the caller may read; their average '
+  'length in different words, and their number: as it was when they were last counted or, before that, at most 1,000.';
 
-create function ranking.word_weight(memories double precision, holders double precision)
-returns double precision
+create function ranking.word_weight(memories double precision, holders double precision) returns double precision
 language sql immutable parallel safe
 return ln(1 + (memories - least(holders, memories) + 0.5) / (least(holders, memories) + 0.5));
-
 comment on function ranking.word_weight is
   'Inverse document frequency as BM25 has it: of a word that `holders` of so many memories hold.';
 
-create function ranking.lexeme_query(lexeme text)
-returns tsquery
-language sql immutable parallel safe
+create function ranking.lexeme_query(lexeme text) returns tsquery language sql immutable parallel safe
 return ('''' || pg_catalog.replace(pg_catalog.replace(lexeme, '\', '\\'), '''', '''''') || '''')::pg_catalog.tsquery;
-
 comment on function ranking.lexeme_query is
   'The query for one word as it stands in a tsvector: it is not parsed or stemmed again.';
 
@@ -10776,8 +9600,7 @@ returns ranking.word_weights
 language plpgsql stable security definer set search_path = '' set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The plan does not depend on the words, and planning takes as long as weighing them.
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   max_audiences constant integer := 200;
   max_sampled constant integer := 1000;
@@ -10833,13 +9656,11 @@ begin
   select array_agg(w.weight order by w.place), (select t.average_length from total t), (select t.memories from total t)
   into answer.weights, answer.average_length, answer.memories from weighed w;
   return answer;
-end
-$$;
-
+end $$;
 comment on function ranking.weigh_words is
-  'Weights of words for the caller of a search in these scopes and this project (null: all): from the counts of the '
-  'audiences that it may read or, before they are counted, from the newest memories that it may read. Definer: it '
-  'reads the counts, to which callers have no grant.';
+  'Weights of words for the caller of a search in these scopes and this project (null: all): from the counts of the audiences '
+  'that it may read or, before they are counted, from the newest memories that it may read. Definer: it reads the counts, to '
+  'which callers have no grant.';
 --! EndIncluded 045-ranking/020-weigh-words.sql
 --! Included 045-ranking/030-find-by-words.sql
 -- Finds memories by weighed words, through the BM25 indexes. Searches, suggestions and the search for near-duplicates
@@ -10865,14 +9686,12 @@ create type ranking.word_filter as (
   branch text,
   hides_archived boolean
 );
-
 comment on type ranking.word_filter is
-  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those '
-  'of exactly project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, '
-  'and those of branch and of no branch.';
+  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly '
+  'project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, and those of branch and '
+  'of no branch.';
 
-create function ranking.filter_condition(filter ranking.word_filter)
-returns text
+create function ranking.filter_condition(filter ranking.word_filter) returns text
 language sql stable parallel safe set search_path = ''
 return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.scopes is not null then 'p.scope = any ($1.scopes)' end,
@@ -10896,32 +9715,25 @@ return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.hides_archived then '(p.archived_at is null or p.archived_at > now())' end,
   case when (filter.fields).path is not null then 'p.envelope operator(pg_catalog.@@) ($1.fields).path' end,
   case when (filter.fields).times is not null then 'packets.has_times(p.envelope, ($1.fields).times)' end);
-
 comment on function ranking.filter_condition is
-  'The condition on packet_store p that a word_filter, as $1, states. It has none of its values in it: functions of '
-  'l9_searcher run no text of a caller. What is not asked for is left out, because planning takes longer than the '
-  'scan.';
+  'The condition on packet_store p that a word_filter, as $1, states. It has none of its values in it: functions of l9_searcher '
+  'run no text of a caller. What is not asked for is left out, because planning takes longer than the scan.';
 
-create function ranking.occurrences(rank real)
-returns double precision
-language sql immutable parallel safe
+create function ranking.occurrences(rank real) returns double precision language sql immutable parallel safe
 return floor(1 / (1.64493406685 * (1.00000001 - rank)));
-
 comment on function ranking.occurrences is
-  'How often a word occurs in a text, given ts_rank(''{1,1,1,1}'', …) of that word: the sum of 1/n² over its '
-  'occurrences, divided by π²/6. ts_rank is many times faster than unnest().';
+  'How often a word occurs in a text, given ts_rank(''{1,1,1,1}'', …) of that word: the sum of 1/n² over its occurrences, '
+  'divided by π²/6. ts_rank is many times faster than unnest().';
 
 create function ranking.saturation(occurrences double precision, length_ratio double precision default null)
 returns double precision
 language sql immutable parallel safe
 return 2.2 * occurrences / (occurrences + case when length_ratio is null then 1.2 else 0.3 + 0.9 * length_ratio end);
-
 comment on function ranking.saturation is
-  'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or 0 without the ratio of the '
-  'text''s length to the average.';
+  'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or 0 without the ratio of the text''s '
+  'length to the average.';
 
 create type ranking.scored_memories as (ids uuid[], scores double precision[]);
-
 comment on type ranking.scored_memories is 'Memories with their scores, best first.';
 
 -- Scans the index deeper and deeper, until no memory that it has not seen can score higher than those that it
@@ -10937,8 +9749,7 @@ set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
 set enable_sort = off
 -- By default pg_textsearch guesses how many rows to rank first from the selectivity of the policies, for which a partial index
 -- has no statistics, and ranks every match. Off, it begins with the limit and continues while rows are filtered out: a fortieth.
-set pg_textsearch.filtered_seed = off
-as $$
+set pg_textsearch.filtered_seed = off as $$
 declare
   max_repeats constant integer := 24;
   -- More memories of nearly one score are a crowd that the words do not tell apart. A lower limit that looked at the scores
@@ -11054,25 +9865,19 @@ begin
   found.ids := found.ids || newest.ids[:wanted - walked];
   found.scores := found.scores || newest.scores[:wanted - walked];
   return found;
-end
-$$;
-
+end $$;
 comment on function ranking.walk_words is
-  'The memories of a bucket of tenants with the highest scores for weighed words (BM25 with b = 0). The index is '
-  'scanned until it is certain that no other memory scores higher, because the order of the index depends on rows '
-  'that the caller cannot read. Only l9_searcher may call it.';
-
-grant execute on function
-  ranking.walk_words, ranking.filter_condition, ranking.word_weight, ranking.lexeme_query, ranking.occurrences,
-  ranking.saturation
-to l9_searcher;
+  'The memories of a bucket of tenants with the highest scores for weighed words (BM25 with b = 0). The index is scanned until '
+  'it is certain that no other memory scores higher, because the order of the index depends on rows that the caller cannot read. '
+  'Only l9_searcher may call it.';
+grant execute on function ranking.walk_words, ranking.filter_condition, ranking.word_weight, ranking.lexeme_query,
+  ranking.occurrences, ranking.saturation to l9_searcher;
 
 -- A caller scans the bucket of its own tenant, an operator those of all tenants; the best of all of them are
 -- returned.
 create function ranking.find_by_words(lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
 returns uuid[]
-language plpgsql stable security definer set search_path = ''
-as $$
+language plpgsql stable security definer set search_path = '' as $$
 declare
   is_operator constant boolean := identity.current_role_name() = 'l9_platform_admin';
   tenant_id constant uuid := case when not is_operator then identity.current_tenant_id() end;
@@ -11097,18 +9902,13 @@ begin
     select f.id from unnest(answer.ids, answer.scores) as f (id, score)
     order by f.score desc, f.id desc
     limit wanted);
-end
-$$;
-
+end $$;
 comment on function ranking.find_by_words is
-  'The memories that the caller may read and that match the filter, with the highest scores for these words, '
-  'weighed as given. Definer: it reads the index of words, whose scores depend on rows that the caller cannot read. '
-  'The answer does not: it shows no score, and which memories it names is decided by what the caller may read.';
-
-grant execute on function
-  ranking.weigh_words, ranking.find_by_words, ranking.word_weight, ranking.lexeme_query, ranking.occurrences,
-  ranking.saturation
-to l9_agent, l9_admin, l9_platform_admin;
+  'The memories that the caller may read and that match the filter, with the highest scores for these words, weighed as given. '
+  'Definer: it reads the index of words, whose scores depend on rows that the caller cannot read. The answer does not: it shows '
+  'no score, and which memories it names is decided by what the caller may read.';
+grant execute on function ranking.weigh_words, ranking.find_by_words, ranking.word_weight, ranking.lexeme_query,
+  ranking.occurrences, ranking.saturation to l9_agent, l9_admin, l9_platform_admin;
 
 grant create on schema ranking to l9_searcher;
 alter function ranking.weigh_words owner to l9_searcher;
@@ -12587,8 +11387,8 @@ grant execute on function embeddings.drop_leaving_vectors, embeddings.drop_embed
 --! Included 060-duplicates/000-schema.sql
 create schema duplicates;
 comment on schema duplicates is
-  'Functions that find near-duplicate memories and decide what a save does about them. They are not exposed over '
-  'GraphQL; callers may execute only the functions granted one by one.';
+  'Functions that find near-duplicate memories and decide what a save does about them. They are not exposed over GraphQL; '
+  'callers may execute only the functions granted one by one.';
 grant usage on schema duplicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 060-duplicates/000-schema.sql
 --! Included 060-duplicates/010-save-result.sql
@@ -12602,12 +11402,11 @@ comment on column public.similar_memory.similarity is 'The similarity, from 0 to
 
 create type public.save_result as (status text, memory public.packet_store, "similar" public.similar_memory[]);
 comment on type public.save_result is
-  'The answer of a save: its status, the memory''s row after the save, and near-duplicates, most similar first '
-  '(null if they were not searched for).';
+  'The answer of a save: its status, the memory''s row after the save, and near-duplicates, most similar first (null if they '
+  'were not searched for).';
 comment on column public.save_result.status is 'inserted, updated or skipped_dedupe.';
 comment on column public.save_result.memory is 'The memory''s row after the save.';
-comment on column public.save_result."similar" is
-  'Near-duplicates, most similar first; null if they were not searched for.';
+comment on column public.save_result."similar" is 'Near-duplicates, most similar first; null if they were not searched for.';
 --! EndIncluded 060-duplicates/010-save-result.sql
 --! Included 060-duplicates/015-telling-words.sql
 -- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts
@@ -12626,26 +11425,23 @@ create table duplicates.telling_words (
   constraint telling_word_class_known check (class in (
     'negation', 'number', 'date', 'time', 'unit', 'instead', 'prefix', 'prefixes', 'suffix', 'suffixes', 'marker'))
 );
-
 comment on table duplicates.telling_words is
   'Words that change what a text says: two texts that differ in one of them are no near-duplicates.';
 comment on column duplicates.telling_words.word is 'The word in lower case; a * at the end stands for any ending.';
 comment on column duplicates.telling_words.language is 'The language, as a code of two letters; mul for several.';
 comment on column duplicates.telling_words.class is
-  'negation, number, date (weekdays and months), time, unit; instead: words of which one replaces the other; '
-  'prefix, suffix: what makes the opposite of the rest of a word; prefixes, suffixes: of which one replaces the '
-  'other; marker: frequent words by which a language is known.';
+  'negation, number, date (weekdays and months), time, unit; instead: words of which one replaces the other; prefix, suffix: '
+  'what makes the opposite of the rest of a word; prefixes, suffixes: of which one replaces the other; marker: frequent words by '
+  'which a language is known.';
 comment on column duplicates.telling_words.means is
-  'Words of the same meaning are the same word. Of instead, prefixes and suffixes: group and side, as in on/1 and '
-  'on/2.';
+  'Words of the same meaning are the same word. Of instead, prefixes and suffixes: group and side, as in on/1 and on/2.';
 comment on column duplicates.telling_words.is_shared is 'True if the word means something else in another language.';
 
 alter table duplicates.telling_words enable row level security;
 alter table duplicates.telling_words force row level security;
 create policy scope_access on duplicates.telling_words for select to l9_agent, l9_admin, l9_owner using (true);
 create policy definer_functions on duplicates.telling_words for insert to l9_owner with check (true);
-comment on policy scope_access on duplicates.telling_words is
-  'Every caller may read them: they are the same in all databases.';
+comment on policy scope_access on duplicates.telling_words is 'Every caller may read them: they are the same in all databases.';
 comment on policy definer_functions on duplicates.telling_words is 'Only migrations add words.';
 grant select on duplicates.telling_words to l9_agent, l9_admin;
 
@@ -13306,18 +12102,15 @@ on conflict do nothing;
 -- calls compare_words() for each candidate.
 
 create function duplicates.max_parsed_chars() returns integer language sql immutable parallel safe return 65536;
-
 comment on function duplicates.max_parsed_chars is
   'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
 
 create function duplicates.max_compared_chars() returns integer language sql immutable parallel safe return 131072;
-
 comment on function duplicates.max_compared_chars is
-  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only '
-  'exact duplicates are found.';
+  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only exact duplicates '
+  'are found.';
 
-create function duplicates.distinct_words(content text)
-returns text[]
+create function duplicates.distinct_words(content text) returns text[]
 language sql stable parallel safe strict set search_path = ''
 -- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.
 set client_min_messages = warning
@@ -13333,19 +12126,16 @@ return case
       pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, duplicates.max_parsed_chars()),
         '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
 end;
-
 comment on function duplicates.distinct_words is
   'The distinct words of a text in lower case; for scripts without spaces, its characters.';
 
 create type duplicates.used_word as (place integer, word text, spelling text, is_start boolean, is_flag boolean, adjoins boolean);
 comment on type duplicates.used_word is
-  'A word where it stands in a text: its place, the word in lower case and as it is written, whether a sentence '
-  'begins with it, whether it is an option of a command, and whether nothing stands between it and the character '
-  'before.';
+  'A word where it stands in a text: its place, the word in lower case and as it is written, whether a sentence begins with it, '
+  'whether it is an option of a command, and whether nothing stands between it and the character before.';
 
 create function duplicates.plain_text(content text) returns text
-language plpgsql immutable parallel safe strict set search_path = ''
-as $$
+language plpgsql immutable parallel safe strict set search_path = '' as $$
 begin
   content := normalize(content, nfkc);
   if octet_length(content) > length(content) then
@@ -13372,12 +12162,10 @@ begin
     content := regexp_replace(content, '([\u0400-\u04ff])''(?=[\u0400-\u04ff])', '\1', 'g');
   end if;
   return regexp_replace(content, '\mcannot\M', 'can not', 'gi');
-end
-$$;
-
+end $$;
 comment on function duplicates.plain_text is
-  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters '
-  'of scripts without spaces apart.';
+  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters of scripts '
+  'without spaces apart.';
 
 create function duplicates.used_words(content text) returns duplicates.used_word[]
 language sql immutable parallel safe strict set search_path = ''
@@ -13400,14 +12188,11 @@ return (
     || '([0-9]+(?:[.,:/-][0-9]+)*|[[:alpha:]_\u0900-\u0dff][[:alnum:]_\u0900-\u0dff]*|[<>!=]=|[[:alnum:]]'
     || '|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])',
     'g') with ordinality as t (found, place));
-
 comment on function duplicates.used_words is 'The words of a text in their order.';
 
-create function duplicates.stemmer_of(language text) returns regdictionary
-language sql stable parallel safe set search_path = ''
+create function duplicates.stemmer_of(language text) returns regdictionary language sql stable parallel safe set search_path = ''
 return (case when language = any (words.languages()) and language <> 'none' then 'pg_catalog.' || language || '_stem'
   else 'pg_catalog.english_stem' end)::pg_catalog.regdictionary;
-
 comment on function duplicates.stemmer_of is 'The dictionary that stems the words of a language.';
 
 -- Counts the words of both texts, looks up the meanings of those that differ, and compares the rest by their stems.
@@ -13595,38 +12380,30 @@ begin atomic
           left(b.word, at) || substr(b.word, at + 2, 1) || regexp_replace(substr(b.word, at + 3), '^z', 'r'),
           left(b.word, at) || regexp_replace(substr(b.word, at + 3), '^z', 'r')));
 end;
-
 comment on function duplicates.compare_used_words is
-  'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; '
-  'frequent words weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a '
-  'unit, a date, a time, a name or the opposite of one another, or two words have changed places, so that the texts '
-  'don''t say the same, however similar they are.';
+  'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; frequent '
+  'words weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a unit, a date, a time, a '
+  'name or the opposite of one another, or two words have changed places, so that the texts don''t say the same, however similar '
+  'they are.';
 
 create function duplicates.compare_words(
-  one text, other text, language text default 'english', out similarity real, out is_distinguished boolean)
-returns record
+  one text, other text, language text default 'english', out similarity real, out is_distinguished boolean) returns record
 language sql stable parallel safe strict set search_path = ''
 return duplicates.compare_used_words(duplicates.used_words(one), duplicates.used_words(other), language);
-
 comment on function duplicates.compare_words is
   'compare_used_words() of two texts, whose words are stemmed by the rules of a language.';
-
-grant execute on function
-  duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words, duplicates.plain_text,
-  duplicates.used_words, duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words
-to l9_agent, l9_admin;
+grant execute on function duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words,
+  duplicates.plain_text, duplicates.used_words, duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words to
+  l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/020-compare-words.sql
 --! Included 060-duplicates/030-find-similar.sql
 -- Finds near-duplicates of a text. resolve_similar(), similar_to_memory() and reflect() call find_similar().
 
-create function duplicates.similarity_threshold()
-returns real
-language sql immutable parallel safe set search_path = ''
+create function duplicates.similarity_threshold() returns real language sql immutable parallel safe set search_path = ''
 return 0.75;
-
 comment on function duplicates.similarity_threshold is
-  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the '
-  'pairs it was judged on.';
+  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was '
+  'judged on.';
 
 -- A place with few memories is compared whole. In others the candidates are the best by words and the nearest by
 -- meaning.
@@ -13640,8 +12417,7 @@ set search_path = pg_catalog, extensions
 -- The scan goes on past rows of other places, which must not push a near-duplicate out.
 set hnsw.iterative_scan = 'relaxed_order' set hnsw.ef_search = 100 set max_parallel_workers_per_gather = 0
 -- ranking.walk_words() explains this setting.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
 declare
   max_compared constant integer := 50;
   max_candidates constant integer := 10;
@@ -13752,22 +12528,18 @@ begin
   where c.similarity >= duplicates.similarity_threshold()
   order by c.similarity desc, c.packet_id
   limit max_candidates;
-end
-$$;
-
+end $$;
 comment on function duplicates.find_similar is
-  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, '
-  'most similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing '
-  'words hold a negation, a value or an opposite is not one.';
-
+  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar '
+  'first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a negation, a '
+  'value or an opposite is not one.';
 grant execute on function duplicates.similarity_threshold, duplicates.find_similar to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/030-find-similar.sql
 --! Included 060-duplicates/040-similar-to-memory.sql
 -- Near-duplicates of a memory that was saved. The gateway calls it after a save with on_similar keep.
 
 create function duplicates.similar_to_memory(
-  packet_id uuid, content_vector extensions.vector default null, model text default null)
-returns public.similar_memory[]
+  packet_id uuid, content_vector extensions.vector default null, model text default null) returns public.similar_memory[]
 language sql stable set search_path = ''
 return coalesce((
   select pg_catalog.array_agg(row(s.packet_id, s.similarity)::public.similar_memory order by s.similarity desc, s.packet_id)
@@ -13776,10 +12548,8 @@ return coalesce((
     p.envelope ->> 'content', p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id, p.packet_id,
     content_vector, model) s
   where p.packet_id = similar_to_memory.packet_id), '{}');
-
 comment on function duplicates.similar_to_memory is
   'The result of find_similar for a saved memory. The gateway reports it after a save with on_similar keep.';
-
 grant execute on function duplicates.similar_to_memory to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/040-similar-to-memory.sql
 --! Included 060-duplicates/050-merge-into.sql
@@ -13788,10 +12558,8 @@ grant execute on function duplicates.similar_to_memory to l9_agent, l9_admin;
 
 create function duplicates.merge_into(
   target public.packet_store, content text, tags text[], parent_ids uuid[], ttl timestamptz, importance real, metadata jsonb,
-  envelope jsonb)
-returns public.save_result
-language plpgsql volatile set search_path = ''
-as $$
+  envelope jsonb) returns public.save_result
+language plpgsql volatile set search_path = '' as $$
 declare
   answer public.save_result;
   saved public.packet_store;
@@ -13836,14 +12604,11 @@ begin
       answer := null;
   end;
   return answer;
-end
-$$;
-
+end $$;
 comment on function duplicates.merge_into is
-  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of '
-  'a field the newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is '
-  'new; the result is null if the two can''t be merged.';
-
+  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of a field the '
+  'newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if '
+  'the two can''t be merged.';
 grant execute on function duplicates.merge_into to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/050-merge-into.sql
 --! Included 060-duplicates/060-resolve-similar.sql
@@ -13852,11 +12617,9 @@ grant execute on function duplicates.merge_into to l9_agent, l9_admin;
 
 create function duplicates.resolve_similar(
   on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[],
-  ttl timestamptz,
-  importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
+  ttl timestamptz, importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
 returns public.save_result
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   answer public.save_result;
@@ -13912,39 +12675,32 @@ begin
     end if;
   end loop;
   return answer;
-end
-$$;
-
+end $$;
 comment on function duplicates.resolve_similar is
-  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status '
-  'if it can; messages are only reported. Without a status the memory has to be inserted.';
-
+  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can; '
+  'messages are only reported. Without a status the memory has to be inserted.';
 grant execute on function duplicates.resolve_similar to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/060-resolve-similar.sql
 --! Included 070-importance/000-schema.sql
 create schema importance;
 comment on schema importance is
-  'The access log, feedback, and the importance of a memory. The helpers are not exposed over GraphQL; callers may '
-  'execute only the functions granted one by one.';
+  'The access log, feedback, and the importance of a memory. The helpers are not exposed over GraphQL; callers may execute only '
+  'the functions granted one by one.';
 grant usage on schema importance to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-importance/000-schema.sql
 --! Included 070-importance/010-memory-access-log.sql
 -- The log of which agent was shown which memory or fact. log_accesses() inserts, and the roll-up job counts what it
 -- says.
 
-create function importance.tg_memory_access_log__append_only()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function importance.tg_memory_access_log__append_only() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
   return null;
-end
-$$;
-
+end $$;
 comment on function importance.tg_memory_access_log__append_only is
-  'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to '
-  'drop partitions; this log serves learning, and audit_log is the evidence.';
+  'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to drop partitions; '
+  'this log serves learning, and audit_log is the evidence.';
 
 -- Texts that must be erasable (queries, feedback) are stored elsewhere; the view public.memory_access_log joins them.
 create table importance.memory_access_log (
@@ -13972,16 +12728,13 @@ create table importance.memory_access_log (
 ) partition by range (accessed_at);
 
 create index memory_access_log_xid_idx on importance.memory_access_log (xid);
-
 comment on table importance.memory_access_log is
-  'Which agent saw which memory, fact, relationship or archive, and when. Searches and get_memory write it. '
-  'Append-only; it holds ids and numbers but no texts, with one partition a month.';
+  'Which agent saw which memory, fact, relationship or archive, and when. Searches and get_memory write it. Append-only; it '
+  'holds ids and numbers but no texts, with one partition a month.';
 comment on column importance.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column importance.memory_access_log.accessed_at is
-  'The time of the access to the millisecond, taken from access_id.';
+comment on column importance.memory_access_log.accessed_at is 'The time of the access to the millisecond, taken from access_id.';
 comment on column importance.memory_access_log.xid is
-  'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in '
-  'progress.';
+  'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in progress.';
 comment on column importance.memory_access_log.target_type is
   'The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.';
 comment on column importance.memory_access_log.target_id is 'The id of the target.';
@@ -14010,8 +12763,7 @@ comment on policy org_isolation on importance.memory_access_log is
   'What an agent did for one org is hidden from it while it acts for another, or for none.';
 comment on policy user_visibility on importance.memory_access_log is
   'What an agent did for one user is hidden from it while it acts for another, or for none.';
-comment on policy own_accesses on importance.memory_access_log is
-  'Agents see their own accesses only, never who else read what.';
+comment on policy own_accesses on importance.memory_access_log is 'Agents see their own accesses only, never who else read what.';
 
 create policy worker_access on importance.memory_access_log for select to l9_worker using (true);
 create policy definer_inserts on importance.memory_access_log for insert to l9_owner with check (true);
@@ -14021,7 +12773,6 @@ comment on policy worker_access on importance.memory_access_log is 'The roll-up 
 comment on policy definer_inserts on importance.memory_access_log is 'log_accesses() inserts.';
 comment on policy definer_functions on importance.memory_access_log is
   'The audit triggers of feedback and drop_access_partition() read the log.';
-
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.
 
@@ -14038,17 +12789,9 @@ select audit.create_month_partitions('importance.memory_access_log', now()::date
 -- log_accesses().
 
 create function importance.log_accesses(
-  access_context text,
-  target_ids uuid[],
-  scopes text[],
-  project_ids text[],
-  relevance_scores real[] default null,
-  audit_id uuid default null,
-  target_type text default 'memory'
-)
-returns uuid[]
-language plpgsql volatile security definer set search_path = ''
-as $$
+  access_context text, target_ids uuid[], scopes text[], project_ids text[], relevance_scores real[] default null,
+  audit_id uuid default null, target_type text default 'memory') returns uuid[]
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   access_ids uuid[];
@@ -14068,15 +12811,12 @@ begin
   where a.scope = any (me.readable_scopes)
     and identity.has_project(me, a.project_id);
   return access_ids;
-end
-$$;
-
+end $$;
 comment on function importance.log_accesses is
-  'Writes what the caller was shown to the access log, in one statement, and returns the access ids in the same '
-  'order. It writes nothing when an operator reads another tenant, because that is not use. Definer: callers can''t '
-  'insert there. Whatever a caller could forge with it concerns only itself and its own scopes, and '
-  'roll_up_accesses counts a row only if the memory or fact agrees with it.';
-
+  'Writes what the caller was shown to the access log, in one statement, and returns the access ids in the same order. It writes '
+  'nothing when an operator reads another tenant, because that is not use. Definer: callers can''t insert there. Whatever a '
+  'caller could forge with it concerns only itself and its own scopes, and roll_up_accesses counts a row only if the memory or '
+  'fact agrees with it.';
 grant execute on function importance.log_accesses to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/020-log-accesses.sql
 --! Included 070-importance/025-text-hash-at.sql
@@ -14090,11 +12830,9 @@ return coalesce(
    where v.packet_id = text_hash_at.packet_id and v.valid_until > text_hash_at.at
    order by v.valid_until, v.version_id limit 1),
   (select p.content_hash from public.packet_store p where p.packet_id = text_hash_at.packet_id));
-
 comment on function importance.text_hash_at is
-  'The content_hash of the text that a memory had at a time; null for a memory that does not exist. Definer: jobs '
-  'don''t read versions. Not executable by callers.';
-
+  'The content_hash of the text that a memory had at a time; null for a memory that does not exist. Definer: jobs don''t read '
+  'versions. Not executable by callers.';
 grant execute on function importance.text_hash_at to l9_worker;
 --! EndIncluded 070-importance/025-text-hash-at.sql
 --! Included 070-importance/030-memory-feedback.sql
@@ -14102,14 +12840,11 @@ grant execute on function importance.text_hash_at to l9_worker;
 -- and the roll-up job counts them.
 
 create function importance.max_reason_bytes() returns integer language sql immutable parallel safe return 1000;
-
 comment on function importance.max_reason_bytes is 'The maximum size of the reason of feedback.';
 grant execute on function importance.max_reason_bytes to l9_agent, l9_admin;
 
-create function importance.tg_memory_feedback__stamp()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function importance.tg_memory_feedback__stamp() returns trigger
+language plpgsql set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
 begin
@@ -14121,26 +12856,19 @@ begin
   new.given_at := clock_timestamp();
   new.xid := pg_current_xact_id();
   return new;
-end
-$$;
+end $$;
 
 create function importance.tg_memory_feedback__stamp_text() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   new.content_hash := importance.text_hash_at(new.packet_id, uuid_extract_timestamp(new.access_id));
   return new;
-end
-$$;
-
+end $$;
 comment on function importance.tg_memory_feedback__stamp_text is
-  'Records which text the vote is for: the one that the memory had when it was shown. Definer: callers don''t see '
-  'all versions.';
+  'Records which text the vote is for: the one that the memory had when it was shown. Definer: callers don''t see all versions.';
 
-create function importance.tg_memory_feedback__audit()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function importance.tg_memory_feedback__audit() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
   select tg_op, tg_table_name, n.access_id, n.tenant_id, a.project_id, a.scope,
@@ -14148,12 +12876,10 @@ begin
   from new_rows n
   join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
   return null;
-end
-$$;
+end $$;
 
 comment on function importance.tg_memory_feedback__stamp is
   'Writes who gives the feedback and when, replacing what the client sent.';
-
 comment on function importance.tg_memory_feedback__audit is
   'Writes one audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
 
@@ -14179,10 +12905,9 @@ create index memory_feedback_user_idx on public.memory_feedback (tenant_id, user
 
 -- Erased reasons must not stay in the planner's statistics.
 alter table public.memory_feedback alter column reason set statistics 0, alter column content_hash set statistics 0;
-
 comment on table public.memory_feedback is
-  'Whether a memory was useful to the agent that it was shown to: at most one row for each access. Feedback is kept '
-  'beside the access log so that the log is never changed and feedback can be erased.';
+  'Whether a memory was useful to the agent that it was shown to: at most one row for each access. Feedback is kept beside the '
+  'access log so that the log is never changed and feedback can be erased.';
 comment on column public.memory_feedback.access_id is 'The access, in memory_access_log.';
 comment on column public.memory_feedback.packet_id is 'The memory. Feedback on it is deleted with it.';
 comment on column public.memory_feedback.agent_id is 'The caller that made the access.';
@@ -14190,11 +12915,9 @@ comment on column public.memory_feedback.was_useful is 'True if the memory helpe
 comment on column public.memory_feedback.reason is
   'Why the memory helped or did not, in the caller''s words: at most 1000 bytes.';
 comment on column public.memory_feedback.content_hash is
-  'The hash of the text that the memory had when it was shown. Feedback on another text than the present one does '
-  'not count.';
+  'The hash of the text that the memory had when it was shown. Feedback on another text than the present one does not count.';
 comment on column public.memory_feedback.given_at is 'When the feedback was last given.';
-comment on column public.memory_feedback.xid is
-  'The transaction that last gave the feedback. Votes are rolled up in this order.';
+comment on column public.memory_feedback.xid is 'The transaction that last gave the feedback. Votes are rolled up in this order.';
 comment on column public.memory_feedback.tenant_id is 'The tenant of the memory and of the caller.';
 comment on column public.memory_feedback.org_id is 'The org that the caller acted for.';
 comment on column public.memory_feedback.user_id is 'The user that the caller acted for.';
@@ -14246,10 +12969,8 @@ comment on policy own_feedback on public.memory_feedback is 'A caller may change
 comment on policy scope_access on public.memory_feedback is 'Agents see their own feedback.';
 comment on policy admin_override on public.memory_feedback is
   'Admins see the feedback of their tenant''s agents on memories that the admin may read.';
-comment on policy platform_override on public.memory_feedback is
-  'Operators read across tenants, and each read is audited.';
+comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, and each read is audited.';
 comment on policy worker_access on public.memory_feedback is 'The roll-up job reads feedback.';
-
 grant select on public.memory_feedback to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (access_id, packet_id, was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
 grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
@@ -14276,8 +12997,7 @@ create trigger _500_audit_update after update on public.memory_feedback
 
 create function public.record_feedback(access_id uuid, was_useful boolean, reason text default null)
 returns public.memory_feedback
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   memory_id uuid;
@@ -14307,15 +13027,11 @@ exception when foreign_key_violation then
   -- The memory was deleted concurrently.
   perform identity.raise_error('L9OWN',
     format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
-end
-$$;
-
+end $$;
 comment on function public.record_feedback is
-  'Records whether a memory that the caller was shown was useful, and why (at most 1000 bytes). access_id is that '
-  'of the hit. A second call for the same access replaces the first. Audited. L9OWN if the access does not exist, '
-  'is not the caller''s, or its memory can''t be read any more; the three cases give the same error. Errors: L9OWN, '
-  'L9VAL, L9LIM, L9AUT.';
-
+  'Records whether a memory that the caller was shown was useful, and why (at most 1000 bytes). access_id is that of the hit. A '
+  'second call for the same access replaces the first. Audited. L9OWN if the access does not exist, is not the caller''s, or its '
+  'memory can''t be read any more; the three cases give the same error. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.record_feedback to l9_agent, l9_admin;
 -- Operators get no grant: feedback is for those who work in the tenant.
 --! EndIncluded 070-importance/050-record-feedback.sql
@@ -14327,26 +13043,18 @@ grant execute on function public.record_feedback to l9_agent, l9_admin;
 -- ms otherwise). Their SQL-standard bodies were parsed at creation, so a search_path could not change them. Each
 -- argument occurs once unless callers pass plain columns: an expression that occurs twice would prevent inlining.
 
-create function importance.kind_weight(kind text)
-returns double precision
-language sql immutable parallel safe
+create function importance.kind_weight(kind text) returns double precision language sql immutable parallel safe
 return case
   when kind in ('decision', 'runbook', 'ddl') then 0.3
   when kind in ('todo', 'pr_context', 'change') then -0.3
   else 0
 end::double precision;
-
 comment on function importance.kind_weight is
-  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay useful; todos, '
-  'changes and the context of a pull request go out of date.';
+  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay useful; todos, changes and '
+  'the context of a pull request go out of date.';
 
 create function importance.importance(
-  estimate double precision,
-  kind text,
-  useful double precision,
-  useless double precision,
-  age_days double precision
-)
+  estimate double precision, kind text, useful double precision, useless double precision, age_days double precision)
 returns double precision
 language sql immutable parallel safe
 return 1 / (1 + exp(-(
@@ -14359,24 +13067,20 @@ return 1 / (1 + exp(-(
   -- Age subtracts at most 0.5, half of it in 180 days.
   - 0.5 * (1 - power(2, -least(age_days / 180, 200)))
 )));
-
 comment on function importance.importance is
-  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1) and '
-  'with the voices of agents that found it useful; it falls with the voices of agents against it and with age. '
-  'useful and useless are sums over agents, each at most 1 (see voice). One agent alone moves the score by less '
-  'than 0.1. docs/explanation/importance.md lists the weights. Pure.';
+  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1) and with the voices '
+  'of agents that found it useful; it falls with the voices of agents against it and with age. useful and useless are sums over '
+  'agents, each at most 1 (see voice). One agent alone moves the score by less than 0.1. docs/explanation/importance.md lists '
+  'the weights. Pure.';
 
-create function importance.voice(vote smallint, has_used boolean, has_contradicted boolean)
-returns integer
+create function importance.voice(vote smallint, has_used boolean, has_contradicted boolean) returns integer
 language sql immutable parallel safe
 return greatest(coalesce(vote, has_used::integer) - has_contradicted::integer, -1);
-
 comment on function importance.voice is
-  'What one agent says about a memory: 1 for it, -1 against it, 0 neither. Its last vote (1 or -1) counts; without '
-  'a vote, building on the memory counts for it. Contradicting the memory subtracts 1.';
+  'What one agent says about a memory: 1 for it, -1 against it, 0 neither. Its last vote (1 or -1) counts; without a vote, '
+  'building on the memory counts for it. Contradicting the memory subtracts 1.';
 
-create function importance.decayed(amount double precision, since timestamptz, until timestamptz)
-returns double precision
+create function importance.decayed(amount double precision, since timestamptz, until timestamptz) returns double precision
 language sql immutable parallel safe
 return coalesce(
   amount * power(2::double precision, case
@@ -14385,13 +13089,10 @@ return coalesce(
     when until <= since then 0
   end),
   0);
-
 comment on function importance.decayed is
   'The amount left after a time: it halves every 30 days. The result is 0 if the amount or a time is null.';
-
-grant execute on function
-  importance.kind_weight, importance.importance, importance.voice, importance.decayed
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function importance.kind_weight, importance.importance, importance.voice, importance.decayed to l9_agent,
+  l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-importance/060-importance.sql
 --! Included 070-importance/070-memory-signals.sql
 -- Usage statistics of memories. The roll-up job and the functions that write facts keep them up to date;
@@ -14414,22 +13115,19 @@ create table public.memory_signals (
   -- is HOT.
   fillfactor = 45
 );
-
 comment on table public.memory_signals is
-  'Usage statistics of memories: one narrow row for each memory that was ever found, used or contradicted, kept up '
-  'to date by a job. Importance is not stored; importance() computes it from these statistics, the writer''s '
-  'estimate and the memory''s age.';
+  'Usage statistics of memories: one narrow row for each memory that was ever found, used or contradicted, kept up to date by a '
+  'job. Importance is not stored; importance() computes it from these statistics, the writer''s estimate and the memory''s age.';
 comment on column public.memory_signals.packet_id is 'The memory.';
 comment on column public.memory_signals.tenant_id is 'The tenant of the memory.';
 comment on column public.memory_signals.last_accessed is 'When the memory was last found or read.';
 comment on column public.memory_signals.access_count is
   'How often the memory was found or read. It says nothing of importance: being found is not being used.';
 comment on column public.memory_signals.useful is 'How many agents voted that the memory was useful, or built on it.';
-comment on column public.memory_signals.useless is
-  'How many agents voted that the memory was useless, or contradict it.';
+comment on column public.memory_signals.useless is 'How many agents voted that the memory was useless, or contradict it.';
 comment on column public.memory_signals.readers is
-  'How many further agents read the memory in full after they had found it, as of read_at: each counts 1 at its '
-  'last reading, halved every 30 days.';
+  'How many further agents read the memory in full after they had found it, as of read_at: each counts 1 at its last reading, '
+  'halved every 30 days.';
 comment on column public.memory_signals.read_at is 'When the last of these agents read it.';
 comment on column public.memory_signals.contradiction_count is
   'How many agents contradict the memory by facts of other memories.';
@@ -14447,13 +13145,10 @@ create policy worker_access on public.memory_signals to l9_worker using (true);
 
 comment on policy tenant_isolation on public.memory_signals is 'Nothing is shared between tenants.';
 comment on policy scope_access on public.memory_signals is
-  'Callers see the statistics of memories that they may read. The caller''s own policies are applied, so this holds '
-  'when a memory moves.';
-comment on policy platform_override on public.memory_signals is
-  'Operators read across tenants, and each read is audited.';
-comment on policy worker_access on public.memory_signals is
-  'The job that rolls up the access log maintains the statistics.';
-
+  'Callers see the statistics of memories that they may read. The caller''s own policies are applied, so this holds when a '
+  'memory moves.';
+comment on policy platform_override on public.memory_signals is 'Operators read across tenants, and each read is audited.';
+comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log maintains the statistics.';
 grant select on public.memory_signals to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, tenant_id, last_accessed, access_count, useful, useless, readers, read_at, contradiction_count)
   on public.memory_signals to l9_worker;
@@ -14481,53 +13176,43 @@ create table importance.memory_voices (
   -- Leaves room in each page for HOT updates. The table has no index but its key.
   fillfactor = 70
 );
-
 comment on table importance.memory_voices is
-  'What each agent did with a memory, one row for each memory and agent, so that an agent counts once however often '
-  'it acts. memory_signals holds the sums.';
+  'What each agent did with a memory, one row for each memory and agent, so that an agent counts once however often it acts. '
+  'memory_signals holds the sums.';
 comment on column importance.memory_voices.packet_id is 'The memory.';
-comment on column importance.memory_voices.agent is
-  'The creator name of the agent; all its tokens, keys and users share it.';
+comment on column importance.memory_voices.agent is 'The creator name of the agent; all its tokens, keys and users share it.';
 comment on column importance.memory_voices.vote is 'Its last feedback: 1 useful, -1 useless; null if it gave none.';
 comment on column importance.memory_voices.read_at is 'When it last read the memory in full after it had found it.';
 comment on column importance.memory_voices.has_cited is
   'True if it wrote a memory that has this one as a parent and that every reader of this one may read.';
 comment on column importance.memory_voices.has_asserted is
   'True if it asserted a fact that the memory, written by another, states.';
-comment on column importance.memory_voices.has_contradicted is
-  'True if it asserted a fact that contradicts the memory.';
+comment on column importance.memory_voices.has_contradicted is 'True if it asserted a fact that contradicts the memory.';
 
 alter table importance.memory_voices enable row level security;
 alter table importance.memory_voices force row level security;
 
 create policy worker_access on importance.memory_voices to l9_worker using (true);
 create policy definer_functions on importance.memory_voices to l9_owner using (true);
-comment on policy worker_access on importance.memory_voices is
-  'The roll-up job counts votes, readings and citations.';
+comment on policy worker_access on importance.memory_voices is 'The roll-up job counts votes, readings and citations.';
 comment on policy definer_functions on importance.memory_voices is
   'Functions that write facts store which agents asserted or contradicted them.';
-
 grant select, insert (packet_id, agent, vote, read_at, has_cited), update (vote, read_at, has_cited)
   on importance.memory_voices to l9_worker;
 grant maintain on importance.memory_voices to l9_worker;
 -- Callers have no grant: a reader of a memory need not know who voted how.
 
-create function importance.lock_signals(packet_ids uuid[])
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function importance.lock_signals(packet_ids uuid[]) returns void
+language plpgsql volatile set search_path = '' as $$
 begin
   perform from public.memory_signals s where s.packet_id = any (packet_ids) order by s.packet_id for no key update;
-end
-$$;
-
+end $$;
 comment on function importance.lock_signals is
-  'Locks the statistics of memories, in the order of their ids. A function that changes memory_voices calls this '
-  'first, so that sum_voices() misses no row. Not executable by callers.';
+  'Locks the statistics of memories, in the order of their ids. A function that changes memory_voices calls this first, so that '
+  'sum_voices() misses no row. Not executable by callers.';
 
 -- Adds up all voices again, so that a repeated call does no harm, and writes only rows that change.
-create function importance.sum_voices(packet_ids uuid[])
-returns void
+create function importance.sum_voices(packet_ids uuid[]) returns void
 language sql volatile set search_path = ''
 begin atomic
   with voices as (
@@ -14564,19 +13249,15 @@ begin atomic
     and (s.useful, s.useless, s.readers, s.read_at, s.contradiction_count)
       is distinct from (n.useful, n.useless, n.readers, n.read_at, n.contradictions::integer);
 end;
-
 comment on function importance.sum_voices is
-  'Writes the sums of memory_voices to memory_signals. The caller must have called lock_signals(). Not executable '
-  'by callers.';
-
+  'Writes the sums of memory_voices to memory_signals. The caller must have called lock_signals(). Not executable by callers.';
 grant execute on function importance.lock_signals, importance.sum_voices to l9_worker;
 --! EndIncluded 070-importance/080-memory-voices.sql
 --! Included 070-importance/090-importance-of-memory.sql
 -- The learned importance and the counters of a memory. GraphQL shows the public functions as fields of a memory, and
 -- searches call importance_of().
 
-create function importance.importance_of(memory public.packet_store, signals public.memory_signals, at timestamptz)
-returns real
+create function importance.importance_of(memory public.packet_store, signals public.memory_signals, at timestamptz) returns real
 language sql immutable parallel safe
 return importance.importance(
   (memory).importance_score,
@@ -14588,51 +13269,41 @@ return importance.importance(
     + importance.decayed(least((memory).access_count, 1)::double precision, (memory).last_accessed, at)),
   least((memory).contradiction_count, 1) + coalesce((signals).useless, 0),
   greatest(extract(epoch from at - (memory)."timestamp")::double precision / 86400, 0))::real;
-
 comment on function importance.importance_of is
-  'The importance() of a memory at a time, given its usage statistics; null signals mean that it was never found or '
-  'used. Pure.';
-
+  'The importance() of a memory at a time, given its usage statistics; null signals mean that it was never found or used. Pure.';
 grant execute on function importance.importance_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
-create function public.packet_store_importance_score(memory public.packet_store)
-returns real
+create function public.packet_store_importance_score(memory public.packet_store) returns real
 language sql stable parallel safe set search_path = ''
 return importance.importance_of(
   memory, (select s from public.memory_signals s where s.packet_id = (memory).packet_id), pg_catalog.now());
 
-create function public.packet_store_access_count(memory public.packet_store)
-returns bigint
+create function public.packet_store_access_count(memory public.packet_store) returns bigint
 language sql stable parallel safe set search_path = ''
 return (memory).access_count
   + coalesce((select s.access_count from public.memory_signals s where s.packet_id = (memory).packet_id), 0);
 
-create function public.packet_store_last_accessed(memory public.packet_store)
-returns timestamptz
+create function public.packet_store_last_accessed(memory public.packet_store) returns timestamptz
 language sql stable parallel safe set search_path = ''
 return greatest(
   (memory).last_accessed, (select s.last_accessed from public.memory_signals s where s.packet_id = (memory).packet_id));
 
-create function public.packet_store_contradiction_count(memory public.packet_store)
-returns integer
+create function public.packet_store_contradiction_count(memory public.packet_store) returns integer
 language sql stable parallel safe set search_path = ''
 return (memory).contradiction_count
   + coalesce((select s.contradiction_count from public.memory_signals s where s.packet_id = (memory).packet_id), 0);
 
 comment on function public.packet_store_importance_score is
-  'How much the memory matters, from 0 to 1: computed from the writer''s estimate, its kind, what agents do with it '
-  '(votes, reading after a search, citations, contradictions: one voice an agent) and its age.';
+  'How much the memory matters, from 0 to 1: computed from the writer''s estimate, its kind, what agents do with it (votes, '
+  'reading after a search, citations, contradictions: one voice an agent) and its age.';
 comment on function public.packet_store_access_count is
   'How often the memory was found or read, up to the last roll-up of the access log.';
 comment on function public.packet_store_last_accessed is
   'When the memory was last found or read, up to the last roll-up of the access log.';
 comment on function public.packet_store_contradiction_count is
   'How many agents contradict this memory by facts of other memories.';
-
-grant execute on function
-  public.packet_store_importance_score, public.packet_store_access_count, public.packet_store_last_accessed,
-  public.packet_store_contradiction_count
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.packet_store_importance_score, public.packet_store_access_count,
+  public.packet_store_last_accessed, public.packet_store_contradiction_count to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/090-importance-of-memory.sql
 --! Included 070-importance/100-pending-recounts.sql
 -- The queue of memories whose voices must be counted again. Triggers of feedback and of packet_store fill it, and the
@@ -14645,10 +13316,9 @@ create table importance.pending_recounts (
   packet_id uuid not null,
   queued_at timestamptz not null default clock_timestamp()
 );
-
 comment on table importance.pending_recounts is
-  'Queue of memories whose voices must be counted again, because a memory that cites them was written, changed or '
-  'deleted, or feedback was deleted.';
+  'Queue of memories whose voices must be counted again, because a memory that cites them was written, changed or deleted, or '
+  'feedback was deleted.';
 comment on column importance.pending_recounts.recount_id is 'The order of the queue.';
 comment on column importance.pending_recounts.packet_id is 'The memory, which may have been deleted since.';
 comment on column importance.pending_recounts.queued_at is 'When the row was queued.';
@@ -14660,22 +13330,17 @@ create policy worker_access on importance.pending_recounts to l9_worker using (t
 create policy definer_functions on importance.pending_recounts to l9_owner using (true);
 comment on policy worker_access on importance.pending_recounts is 'The roll-up job works through the queue.';
 comment on policy definer_functions on importance.pending_recounts is 'Triggers insert memories into the queue.';
-
 grant select, delete on importance.pending_recounts to l9_worker;
 
-create function importance.tg_memory_feedback__recount()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function importance.tg_memory_feedback__recount() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   insert into importance.pending_recounts (packet_id) select distinct o.packet_id from old_rows o;
   return null;
-end
-$$;
-
+end $$;
 comment on function importance.tg_memory_feedback__recount is
-  'Queues the memories on which feedback was deleted, so that an erased vote stops counting. Definer: callers '
-  'can''t write the queue.';
+  'Queues the memories on which feedback was deleted, so that an erased vote stops counting. Definer: callers can''t write the '
+  'queue.';
 
 create trigger _900_recount after delete on public.memory_feedback
   referencing old table as old_rows
@@ -14694,15 +13359,14 @@ create table importance.memory_citations (
 );
 
 create index memory_citations_cited_by_idx on importance.memory_citations (cited_by);
-
 comment on table importance.memory_citations is
-  'Which memories rest on which: parent_ids, one row for each parent, so that the memories that cite one are found '
-  'without a scan.';
+  'Which memories rest on which: parent_ids, one row for each parent, so that the memories that cite one are found without a '
+  'scan.';
 comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
 comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
 comment on column importance.memory_citations.content_hash is
-  'The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of '
-  'another text than the present one does not count.';
+  'The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of another text than '
+  'the present one does not count.';
 
 alter table importance.memory_citations alter column content_hash set statistics 0;
 
@@ -14718,23 +13382,19 @@ create policy platform_override on importance.memory_citations for select to l9_
 create policy worker_access on importance.memory_citations for select to l9_worker using (true);
 create policy definer_functions on importance.memory_citations to l9_owner using (true);
 comment on policy scope_access on importance.memory_citations is
-  'A row tells of the memory that cites, so it is visible to callers that may read that memory. A parent is visible '
-  'to all of them.';
-comment on policy platform_override on importance.memory_citations is
-  'Operators read across tenants, and each read is audited.';
+  'A row tells of the memory that cites, so it is visible to callers that may read that memory. A parent is visible to all of '
+  'them.';
+comment on policy platform_override on importance.memory_citations is 'Operators read across tenants, and each read is audited.';
 comment on policy worker_access on importance.memory_citations is 'The roll-up job counts citations.';
 comment on policy definer_functions on importance.memory_citations is 'A trigger of packet_store copies parent_ids.';
-
 grant select on importance.memory_citations to l9_agent, l9_admin, l9_platform_admin;
 grant select, maintain on importance.memory_citations to l9_worker;
 -- Callers have no write privilege: the rows follow from parent_ids.
 
 -- Compares the parents before and after the write, changes only the rows that differ, and queues all of them for a
 -- recount.
-create function importance.tg_packet_store__cite()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function importance.tg_packet_store__cite() returns trigger
+language plpgsql security definer set search_path = '' as $$
 declare
   were uuid[] := case when tg_op = 'INSERT' then '{}' else old.parent_ids end;
   become uuid[] := case when tg_op = 'DELETE' then '{}' else new.parent_ids end;
@@ -14762,12 +13422,10 @@ begin
   -- The memory itself may have moved away from those that cite it, or towards them.
   select c.packet_id from importance.memory_citations c where tg_op = 'UPDATE' and c.packet_id = new.packet_id;
   return null;
-end
-$$;
-
+end $$;
 comment on function importance.tg_packet_store__cite is
-  'Keeps memory_citations in step with parent_ids and queues the memories whose citations may count differently '
-  'now. Definer: callers can''t write these tables.';
+  'Keeps memory_citations in step with parent_ids and queues the memories whose citations may count differently now. Definer: '
+  'callers can''t write these tables.';
 
 create trigger _640_cite_insert after insert on public.packet_store
   for each row when (new.parent_ids <> '{}')
@@ -14785,8 +13443,7 @@ create trigger _640_cite_update after update on public.packet_store
   execute function importance.tg_packet_store__cite();
 
 create function importance.tg_packet_store__recount_text() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   if exists (select from importance.memory_voices v where v.packet_id = new.packet_id) then
     perform importance.lock_signals(array[new.packet_id]);
@@ -14794,12 +13451,10 @@ begin
     insert into importance.pending_recounts (packet_id) values (new.packet_id);
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function importance.tg_packet_store__recount_text is
-  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. '
-  'Definer: callers can''t write these tables.';
+  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. Definer: callers '
+  'can''t write these tables.';
 
 create trigger _640_recount_text after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)
@@ -14815,15 +13470,12 @@ create table importance.access_roll_up (
   newest_at timestamptz not null default '-infinity',
   rolled_up_at timestamptz
 );
-
 comment on table importance.access_roll_up is 'How far the access log and feedback have been rolled up: one row.';
-comment on column importance.access_roll_up.is_only is
-  'Always true; as the primary key it limits the table to one row.';
+comment on column importance.access_roll_up.is_only is 'Always true; as the primary key it limits the table to one row.';
 comment on column importance.access_roll_up.to_xid is
   'Everything written by transactions before this one is included in memory_signals.';
 comment on column importance.access_roll_up.era_after is
-  'Accesses up to this time were written in another cluster, from which this database was restored, and are all '
-  'rolled up.';
+  'Accesses up to this time were written in another cluster, from which this database was restored, and are all rolled up.';
 comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
 comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
 
@@ -14842,45 +13494,30 @@ insert into importance.access_roll_up default values;
 -- Counts who read, voted on and cited memories. The roll-up of the access log calls count_reads() and
 -- count_votes_and_citations().
 
-create function importance.could_read(access importance.memory_access_log, memory public.packet_store)
-returns boolean
+create function importance.could_read(access importance.memory_access_log, memory public.packet_store) returns boolean
 language sql immutable parallel safe
 return (memory).tenant_id = (access).tenant_id and (memory).scope = (access).scope
   and (memory).project_id is not distinct from (access).project_id
   and ((access).is_admin
     or ((memory).org_id is null or (memory).org_id = (access).org_id)
     and ((memory).user_id is null or (memory).user_id = (access).user_id));
-
 comment on function importance.could_read is
-  'True if the caller of an access could read the memory. Callers could forge rows of the log, so that only such '
-  'rows count.';
+  'True if the caller of an access could read the memory. Callers could forge rows of the log, so that only such rows count.';
 
-create function importance.agent_of(tenant_id uuid, caller text)
-returns text
+create function importance.agent_of(tenant_id uuid, caller text) returns text
 language sql stable parallel safe security definer set search_path = ''
 return coalesce(
   (select a.creator from public.actors a where a.tenant_id = agent_of.tenant_id and a.caller = agent_of.caller), agent_of.caller);
-
 comment on function importance.agent_of is
-  'The creator name of a caller, under which its writes, votes and readings are one voice. Definer: jobs don''t '
-  'read actors.';
+  'The creator name of a caller, under which its writes, votes and readings are one voice. Definer: jobs don''t read actors.';
 
-create function importance.read_window()
-returns interval
-language sql immutable parallel safe
-return interval '1 hour';
+create function importance.read_window() returns interval language sql immutable parallel safe return interval '1 hour';
+comment on function importance.read_window is 'How long after a search a get_memory of a hit by the same agent counts as use.';
 
-comment on function importance.read_window is
-  'How long after a search a get_memory of a hit by the same agent counts as use.';
-
-create function importance.first_access_id(at timestamptz)
-returns uuid
-language sql immutable parallel safe
+create function importance.first_access_id(at timestamptz) returns uuid language sql immutable parallel safe
 return (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
-
 comment on function importance.first_access_id is
-  'Not greater than the id of any access at or after this time, so that the key of the access log serves ranges of '
-  'time.';
+  'Not greater than the id of any access at or after this time, so that the key of the access log serves ranges of time.';
 
 create function importance.reads_after_search(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns table (packet_id uuid, access_id uuid)
@@ -14906,15 +13543,12 @@ begin atomic
     and s.accessed_at between r.accessed_at - importance.read_window() and r.accessed_at
   where s.access_id >= (select b.first_id from bounds b) and s.access_id < (select b.last_id from bounds b);
 end;
-
 comment on function importance.reads_after_search is
-  'The accesses of these transactions that read a memory in full, after a search had shown it to the same agent '
-  'within read_window(). Not executable by callers.';
+  'The accesses of these transactions that read a memory in full, after a search had shown it to the same agent within '
+  'read_window(). Not executable by callers.';
 
-create function importance.count_reads(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz)
-returns uuid[]
-language plpgsql volatile set search_path = ''
-as $$
+create function importance.count_reads(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz) returns uuid[]
+language plpgsql volatile set search_path = '' as $$
 declare
   read_ids uuid[];
 begin
@@ -14934,16 +13568,13 @@ begin
   )
   select coalesce(array_agg(distinct w.packet_id), '{}') into read_ids from written w;
   return read_ids;
-end
-$$;
-
+end $$;
 comment on function importance.count_reads is
-  'Writes to memory_voices who read which of these memories after a search, and returns the memories read. They '
-  'must be locked. Not executable by callers.';
+  'Writes to memory_voices who read which of these memories after a search, and returns the memories read. They must be locked. '
+  'Not executable by callers.';
 
 -- Takes the last vote of each agent on the present text, and the citations by memories that have the same readers.
-create function importance.count_votes_and_citations(packet_ids uuid[])
-returns void
+create function importance.count_votes_and_citations(packet_ids uuid[]) returns void
 language sql volatile set search_path = ''
 begin atomic
   with votes as (
@@ -14982,22 +13613,17 @@ begin atomic
   on conflict (packet_id, agent) do update set vote = excluded.vote, has_cited = excluded.has_cited
   where (v.vote, v.has_cited) is distinct from (excluded.vote, excluded.has_cited);
 end;
-
 comment on function importance.count_votes_and_citations is
-  'Writes to memory_voices what each agent last voted on these memories, and who wrote memories that rest on them. '
-  'They must be locked. Counting again does no harm. Not executable by callers.';
-
-grant execute on function
-  importance.could_read, importance.agent_of, importance.read_window, importance.first_access_id,
-  importance.reads_after_search, importance.count_reads, importance.count_votes_and_citations
-to l9_worker;
+  'Writes to memory_voices what each agent last voted on these memories, and who wrote memories that rest on them. They must be '
+  'locked. Counting again does no harm. Not executable by callers.';
+grant execute on function importance.could_read, importance.agent_of, importance.read_window, importance.first_access_id,
+  importance.reads_after_search, importance.count_reads, importance.count_votes_and_citations to l9_worker;
 --! EndIncluded 070-importance/130-count-voices.sql
 --! Included 070-importance/140-roll-up-accesses.sql
 -- Adds the access log and feedback to memory_signals. The roll-up job asks are_accesses_waiting(); roll_up_accesses()
 -- then calls roll_up_accesses_between(). Metrics call access_backlog().
 
-create function importance.count_accesses(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz)
-returns void
+create function importance.count_accesses(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz) returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into public.memory_signals as s (packet_id, tenant_id, last_accessed, access_count)
@@ -15013,17 +13639,14 @@ begin atomic
     access_count = s.access_count + excluded.access_count,
     last_accessed = greatest(s.last_accessed, excluded.last_accessed);
 end;
-
 comment on function importance.count_accesses is
-  'Adds the accesses of these transactions to access_count and last_accessed of these memories, which must be '
-  'locked. Not executable by callers.';
+  'Adds the accesses of these transactions to access_count and last_accessed of these memories, which must be locked. Not '
+  'executable by callers.';
 
 -- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed
 -- meanwhile.
-create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   voted_ids uuid[];
   recounted_ids uuid[];
@@ -15072,16 +13695,13 @@ begin
     perform importance.count_votes_and_citations(recounted_ids);
     perform importance.sum_voices(recounted_ids);
   end if;
-end
-$$;
-
+end $$;
 comment on function importance.roll_up_accesses_between is
-  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts again the '
-  'voices of agents on the memories that they read or voted on, and on up to 10,000 that are queued in '
-  'pending_recounts. Not executable by callers: roll_up_accesses() chooses the range.';
+  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts again the voices of '
+  'agents on the memories that they read or voted on, and on up to 10,000 that are queued in pending_recounts. Not executable by '
+  'callers: roll_up_accesses() chooses the range.';
 
-create function importance.are_accesses_waiting()
-returns boolean
+create function importance.are_accesses_waiting() returns boolean
 language sql stable set search_path = ''
 begin atomic
   select exists (
@@ -15094,7 +13714,6 @@ begin atomic
     or r.to_xid > pg_snapshot_xmax(pg_current_snapshot())
   from importance.access_roll_up r;
 end;
-
 comment on function importance.are_accesses_waiting is
   'True if there may be something to roll up. Cheap, for a job that asks often.';
 
@@ -15114,23 +13733,17 @@ begin atomic
     (select n.queued_at from importance.pending_recounts n limit 100000)
   ) w;
 end;
-
 comment on function importance.access_backlog is
-  'How many accesses, votes and recounts are not rolled up yet (at most 100,000 of each are counted), the age of '
-  'the oldest in seconds, and when something was last rolled up.';
-
-grant execute on function
-  importance.count_accesses, importance.roll_up_accesses_between, importance.are_accesses_waiting,
-  importance.access_backlog
-to l9_worker;
+  'How many accesses, votes and recounts are not rolled up yet (at most 100,000 of each are counted), the age of the oldest in '
+  'seconds, and when something was last rolled up.';
+grant execute on function importance.count_accesses, importance.roll_up_accesses_between, importance.are_accesses_waiting,
+  importance.access_backlog to l9_worker;
 --! EndIncluded 070-importance/140-roll-up-accesses.sql
 --! Included 070-importance/150-drop-access-partition.sql
 -- Drops a past month of the access log. Operators call it in psql or GraphQL.
 
-create function public.drop_access_partition(month date)
-returns bigint
-language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s'
-as $$
+create function public.drop_access_partition(month date) returns bigint
+language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s' as $$
 declare
   partition constant text := audit.require_past_partition('importance.memory_access_log', month);
   roll_up importance.access_roll_up;
@@ -15151,14 +13764,11 @@ begin
   perform audit.write_audit('CLEANUP', 'memory_access_log', details => jsonb_build_object(
     'dropped', format('partitions.%I', partition), 'rows', dropped));
   return dropped;
-end
-$$;
-
+end $$;
 comment on function public.drop_access_partition is
   'Drops a past month of the access log once it is rolled up, and returns how many rows it held. The statistics in '
-  'memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the owner of a table can drop '
-  'partitions. Errors: L9VAL, naming month.';
-
+  'memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the owner of a table can drop partitions. '
+  'Errors: L9VAL, naming month.';
 grant execute on function public.drop_access_partition to l9_platform_admin;
 --! EndIncluded 070-importance/150-drop-access-partition.sql
 --! Included 070-importance/160-semantic-memory.sql
@@ -15201,22 +13811,19 @@ cross join lateral (select public.packet_store_importance_score(p) as learned) i
 where e.model = (select embeddings.serving_model())
   -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
   and e.embedding_type <> 'context';
-
 comment on view public.semantic_memory is
-  'The vectors of the model that serves, of memories whole and in chunks, with the texts that they were made from. '
-  'It exists for readers of the old table of this name and is read only; new readers call search_memory().';
+  'The vectors of the model that serves, of memories whole and in chunks, with the texts that they were made from. It exists for '
+  'readers of the old table of this name and is read only; new readers call search_memory().';
 comment on column public.semantic_memory.embedding_id is 'The vector, as in memory_embeddings.';
-comment on column public.semantic_memory.agent_id is
-  'The agent in the metadata of the memory; if there is none, its creator.';
+comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
 comment on column public.semantic_memory.vector is
-  'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends '
-  'it to clients.';
+  'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to '
+  'clients.';
 comment on column public.semantic_memory.payload is
-  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (as importance_score), '
-  'estimated_importance (that of the writer) and metadata, built from the memory.';
+  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (as importance_score), estimated_importance (that '
+  'of the writer) and metadata, built from the memory.';
 comment on column public.semantic_memory.packet_id is 'The memory.';
-comment on column public.semantic_memory.embedding_type is
-  'Type of the text that was embedded: content or reasoning.';
+comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content or reasoning.';
 comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
 comment on column public.semantic_memory.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
 comment on column public.semantic_memory.tenant_id is 'Tenant of the memory.';
@@ -15227,20 +13834,18 @@ comment on column public.semantic_memory.scope is 'Scope of the memory.';
 comment on column public.semantic_memory.created_at is 'Time when the text was embedded.';
 comment on column public.semantic_memory.updated_at is 'Time when a caller last changed the memory.';
 
-comment on column public.semantic_memory.importance_score is
-  'How much the memory matters, from 0 to 1, as learned from its use.';
+comment on column public.semantic_memory.importance_score is 'How much the memory matters, from 0 to 1, as learned from its use.';
 comment on column public.semantic_memory.access_count is 'How often the memory was found or read.';
 comment on column public.semantic_memory.correlation_id is 'Correlation id of the memory.';
 comment on column public.semantic_memory.session_id is 'Session of the memory.';
 comment on column public.semantic_memory.trace_id is 'Trace of the memory.';
-
 grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/160-semantic-memory.sql
 --! Included 075-documents/000-schema.sql
 create schema documents;
 comment on schema documents is
-  'Functions that cut the Markdown of documents into sections and keep them. They are not exposed over GraphQL; '
-  'callers may execute only the functions granted one by one.';
+  'Functions that cut the Markdown of documents into sections and keep them. They are not exposed over GraphQL; callers may '
+  'execute only the functions granted one by one.';
 grant usage on schema documents to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 075-documents/000-schema.sql
 --! Included 075-documents/010-limits.sql
@@ -15257,10 +13862,8 @@ comment on function documents.min_section_bytes is 'A section that is shorter is
 comment on function documents.max_section_bytes is
   'A text that is longer is cut: 3 KiB. White space is never cut off, so a section with much of it can be longer.';
 
-create function documents.check_body(body_md text)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function documents.check_body(body_md text) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if octet_length(body_md) > documents.max_body_bytes() then
     perform identity.raise_error('L9LIM',
@@ -15268,21 +13871,16 @@ begin
   elsif body_md is null or identity.is_blank(body_md) then
     perform identity.raise_error('L9VAL', 'body_md: must not be blank', 'body_md');
   end if;
-end
-$$;
-
+end $$;
 comment on function documents.check_body is 'Raises L9LIM or L9VAL for a Markdown that is too long or blank.';
-
-grant execute on function
-  documents.max_body_bytes, documents.min_section_bytes, documents.max_section_bytes, documents.check_body
-to l9_agent, l9_admin;
+grant execute on function documents.max_body_bytes, documents.min_section_bytes, documents.max_section_bytes, documents.check_body
+  to l9_agent, l9_admin;
 --! EndIncluded 075-documents/010-limits.sql
 --! Included 075-documents/020-find-marks.sql
 -- Reads the headings and fences of a Markdown. The functions that cut a document call find_marks(), and
 -- memory_store() calls title_of().
 
-create function documents.atoms(body_md text)
-returns table (line integer, text text, is_followed_by_blanks boolean)
+create function documents.atoms(body_md text) returns table (line integer, text text, is_followed_by_blanks boolean)
 language sql immutable parallel safe set search_path = ''
 begin atomic
   -- Blank lines go with the line before them; a regular expression over the whole text would take several times as long.
@@ -15300,29 +13898,24 @@ begin atomic
   where j.text <> ''
   order by j.line;
 end;
-
 comment on function documents.atoms is
-  'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and '
-  'before them the blank lines at its beginning. Joined they are the same text. Lines count from 1.';
+  'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the '
+  'blank lines at its beginning. Joined they are the same text. Lines count from 1.';
 
-create function documents.end_of_fence(fence text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function documents.end_of_fence(fence text) returns text language sql immutable parallel safe set search_path = ''
 return case fence
   when '---' then '^(---|\.\.\.)[ \t\r]*$'
   when '+++' then '^\+\+\+[ \t\r]*$'
   when '<!--' then '-->'
   else pg_catalog.format('^ {0,3}[%s]{%s,}[ \t\r]*$', pg_catalog.left(fence, 1), pg_catalog.length(fence)) end;
-
 comment on function documents.end_of_fence is
-  'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at '
-  'least as many marks.';
+  'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at least as many '
+  'marks.';
 
 -- Looks only at lines that can be a mark, in order, and remembers which fence is open.
 create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- --- (YAML) or +++ (TOML), so that the fields at the start of a file are no headings, as in a fence.
   front_matter constant text := case when open_fence is null then
@@ -15386,36 +13979,28 @@ begin
       return next;
     end if;
   end loop;
-end
-$$;
-
+end $$;
 comment on function documents.find_marks is
-  'The one reader of headings: those of a Markdown outside fenced code, front matter and comments of HTML (level 1 '
-  'to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes '
-  '(fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none '
-  'is; null at the start of a document, where front matter may stand.';
+  'The one reader of headings: those of a Markdown outside fenced code, front matter and comments of HTML (level 1 to 6; the '
+  'heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines '
+  'count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, '
+  'where front matter may stand.';
 
-create function documents.title_of(body_md text, source_url text)
-returns text
+create function documents.title_of(body_md text, source_url text) returns text
 language sql immutable parallel safe set search_path = ''
 return coalesce(
   (select m.heading from documents.find_marks(body_md) m where m.heading is not null order by m.line limit 1),
   nullif(btrim(left(btrim(substring(source_url from '([^/]*)/*$')), 500)), ''));
-
 comment on function documents.title_of is
-  'The title of a document whose writer names none: its first heading, or else the end of the path where it comes '
-  'from. Null: it has neither.';
-
-grant execute on function
-  documents.atoms, documents.end_of_fence, documents.find_marks, documents.title_of
-to l9_agent, l9_admin;
+  'The title of a document whose writer names none: its first heading, or else the end of the path where it comes from. Null: it '
+  'has neither.';
+grant execute on function documents.atoms, documents.end_of_fence, documents.find_marks, documents.title_of to l9_agent, l9_admin;
 --! EndIncluded 075-documents/020-find-marks.sql
 --! Included 075-documents/030-cut-markdown.sql
 -- Cuts a Markdown into sections. Documents are stored so, through cut_again() and store_body(); in psql,
 -- cut_markdown() shows where a text would be cut.
 
-create function documents.parts_of_line(line text)
-returns table (part integer, text text)
+create function documents.parts_of_line(line text) returns table (part integer, text text)
 language sql immutable parallel safe set search_path = ''
 begin atomic
   -- In two steps, because finding the n-th character takes n steps.
@@ -15431,17 +14016,14 @@ begin atomic
   cross join lateral generate_series(1, length(l.text), l.short) as s (start)
   order by l.start, s.start;
 end;
-
 comment on function documents.parts_of_line is 'A line of more than max_section_bytes() in parts of about that size.';
 
 -- Adds line after line to a piece. Once the next line would make it too long, it ends at the last border between
 -- paragraphs.
-create function documents.cut(body_md text, open_fence text default null)
-returns text[]
+create function documents.cut(body_md text, open_fence text default null) returns text[]
 language plpgsql immutable parallel safe set search_path = ''
 -- A text has any number of lines, of which the planner knows nothing.
-set enable_nestloop = off
-as $$
+set enable_nestloop = off as $$
 declare
   least constant integer := documents.min_section_bytes();
   most constant integer := documents.max_section_bytes();
@@ -15504,13 +14086,11 @@ begin
   end if;
   pieces[cardinality(pieces)] := pieces[cardinality(pieces)] || rest;
   return pieces;
-end
-$$;
-
+end $$;
 comment on function documents.cut is
-  'The pieces of a Markdown in order, which joined are the same text: cut at headings outside fenced code, where at '
-  'least min_section_bytes() precede; a piece of more than max_section_bytes() is cut between paragraphs, else '
-  'between lines, else between characters. No piece is blank, unless all is. open_fence: as in find_marks().';
+  'The pieces of a Markdown in order, which joined are the same text: cut at headings outside fenced code, where at least '
+  'min_section_bytes() precede; a piece of more than max_section_bytes() is cut between paragraphs, else between lines, else '
+  'between characters. No piece is blank, unless all is. open_fence: as in find_marks().';
 
 create function documents.with_headings(pieces text[], title text)
 returns table (n integer, heading text, level integer, body_md text)
@@ -15538,38 +14118,30 @@ begin atomic
   where u.n is not null
   order by u.n;
 end;
-
 comment on function documents.with_headings is
-  'The pieces of a Markdown with the heading that each begins with or stands under; before the first heading it is '
-  'the title, and the level 0.';
+  'The pieces of a Markdown with the heading that each begins with or stands under; before the first heading it is the title, '
+  'and the level 0.';
 
 create function documents.cut_markdown(markdown text, title text)
 returns table ("position" integer, heading text, level integer, body_md text)
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   perform documents.check_body(markdown);
   return query select h.n, h.heading, h.level, h.body_md from documents.with_headings(documents.cut(markdown), title) h;
-end
-$$;
-
+end $$;
 comment on function documents.cut_markdown is
-  'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md joined in order of position is '
-  'the same text, byte for byte. The heading is the one that a section begins with or stands under, or the title, '
-  'with level 0, before the first one. Errors: L9LIM, L9VAL.';
-
-grant execute on function
-  documents.parts_of_line, documents.cut, documents.with_headings, documents.cut_markdown
-to l9_agent, l9_admin;
+  'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md joined in order of position is the same text, '
+  'byte for byte. The heading is the one that a section begins with or stands under, or the title, with level 0, before the '
+  'first one. Errors: L9LIM, L9VAL.';
+grant execute on function documents.parts_of_line, documents.cut, documents.with_headings, documents.cut_markdown to l9_agent,
+  l9_admin;
 --! EndIncluded 075-documents/030-cut-markdown.sql
 --! Included 075-documents/040-longest-rise.sql
 -- Which sections of a document stayed in their order: place_sections() calls longest_rise() with their old places.
 -- For each number a binary search finds the longest rise that it can continue.
 
-create function documents.longest_rise(numbers integer[])
-returns integer[]
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function documents.longest_rise(numbers integer[]) returns integer[]
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- ends[k]: the place of the smallest number with which a rise of k numbers can end. before[p]: the place before p in its rise.
   ends integer[] := '{}';
@@ -15602,13 +14174,10 @@ begin
     at := before[at];
   end loop;
   return rise;
-end
-$$;
-
+end $$;
 comment on function documents.longest_rise is
-  'The numbers of a longest part of a list, not necessarily without gaps, in which each is greater than the one '
-  'before it. Numbers must differ.';
-
+  'The numbers of a longest part of a list, not necessarily without gaps, in which each is greater than the one before it. '
+  'Numbers must differ.';
 grant execute on function documents.longest_rise to l9_agent, l9_admin;
 --! EndIncluded 075-documents/040-longest-rise.sql
 --! Included 075-documents/050-plan-sections.sql
@@ -15616,18 +14185,14 @@ grant execute on function documents.longest_rise to l9_agent, l9_admin;
 -- these functions.
 
 create type documents.present_section as (place integer, packet_id uuid, body_md text, "position" numeric);
-
-comment on type documents.present_section is
-  'A section as it is stored. place: its number in the order of the document, from 1.';
+comment on type documents.present_section is 'A section as it is stored. place: its number in the order of the document, from 1.';
 
 create type documents.wanted_section as (n integer, heading text, level integer, body_md text, place integer, "position" numeric);
-
 comment on type documents.wanted_section is
-  'A section as it should be. n: its number in the new order; place: that of the present section which it takes '
-  'over; null for none.';
+  'A section as it should be. n: its number in the new order; place: that of the present section which it takes over; null for '
+  'none.';
 
-create function documents.sections_of(document_id uuid)
-returns setof public.packet_store
+create function documents.sections_of(document_id uuid) returns setof public.packet_store
 language sql stable set search_path = ''
 begin atomic
   select p.*
@@ -15635,13 +14200,10 @@ begin atomic
   where p.part_of = sections_of.document_id and p.packet_type = 'section'
   order by (p.envelope ->> 'position')::numeric, p.packet_id;
 end;
-
 comment on function documents.sections_of is 'The sections of a document that the caller can see, in order.';
 
-create function documents.cut_next(middle text, fence text, most integer)
-returns text[]
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function documents.cut_next(middle text, fence text, most integer) returns text[]
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- One more than is written, which tells that the text goes on, and the last two, where the end of the stretch could move a cut.
   wanted constant integer := most + 1 + 2;
@@ -15656,12 +14218,10 @@ begin
     end if;
   end if;
   return documents.cut(middle, fence);
-end
-$$;
-
+end $$;
 comment on function documents.cut_next is
-  'The first pieces of a text that follows what is stored: one more than these, or all if it has no more. Cutting '
-  'goes from the beginning to the end, so they are those that it has as a whole.';
+  'The first pieces of a text that follows what is stored: one more than these, or all if it has no more. Cutting goes from the '
+  'beginning to the end, so they are those that it has as a whole.';
 
 -- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal
 -- text.
@@ -15670,8 +14230,7 @@ create function documents.cut_again(
 returns documents.wanted_section[]
 language plpgsql stable set search_path = ''
 -- A document has up to thousands of sections, of which the planner knows nothing.
-set enable_nestloop = off
-as $$
+set enable_nestloop = off as $$
 declare
   tenant_id constant uuid := identity.current_tenant_id();
   bytes constant bytea := convert_to(markdown, 'UTF8');
@@ -15749,22 +14308,18 @@ begin
     left join new_ones n on n.n = w.n
     left join old_ones o on (o.body, o.nth) = (n.body, n.nth)
     order by w.n);
-end
-$$;
-
+end $$;
 comment on function documents.cut_again is
-  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change '
-  'are kept; the text between them is cut anew, and a section of that part whose text existed before takes its '
-  'place. most_more: where all present sections are kept and more follow, one more than so many of these are '
-  'enough.';
+  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the '
+  'text between them is cut anew, and a section of that part whose text existed before takes its place. most_more: where all '
+  'present sections are kept and more follow, one more than so many of these are enough.';
 
 -- Sections in the longest rise keep their positions; the others get numbers between those of their neighbours.
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
 returns documents.wanted_section[]
 language plpgsql stable set search_path = ''
 -- A document has up to thousands of sections, of which the planner knows nothing.
-set enable_nestloop = off
-as $$
+set enable_nestloop = off as $$
 declare
   in_order constant integer[] := documents.longest_rise(
     array(select w.place from unnest(wanted) as w where w.place is not null order by w.n));
@@ -15818,60 +14373,42 @@ begin
       order by p.n);
   end if;
   return placed;
-end
-$$;
-
+end $$;
 comment on function documents.place_sections is
-  'Gives each section its position. A section with a new text replaces one whose text is gone between the same two '
-  'neighbours. Sections that stay in order keep their positions, unless no number is left between two of them; then '
-  'all are numbered anew.';
-
-grant execute on function
-  documents.sections_of, documents.cut_next, documents.cut_again, documents.place_sections
-to l9_agent, l9_admin, l9_platform_admin;
+  'Gives each section its position. A section with a new text replaces one whose text is gone between the same two neighbours. '
+  'Sections that stay in order keep their positions, unless no number is left between two of them; then all are numbered anew.';
+grant execute on function documents.sections_of, documents.cut_next, documents.cut_again, documents.place_sections to l9_agent,
+  l9_admin, l9_platform_admin;
 --! EndIncluded 075-documents/050-plan-sections.sql
 --! Included 075-documents/060-store-body.sql
 -- Keeps the Markdown of a document as its sections. memory_store() calls store_body() for each document.
 
 create type documents.section_draft as (packet_id uuid, fields jsonb);
+comment on type documents.section_draft is 'The fields that a section should have; without packet_id it is a new one.';
 
-comment on type documents.section_draft is
-  'The fields that a section should have; without packet_id it is a new one.';
-
-create function documents.raise_not_writer(document_id uuid)
-returns void
+create function documents.raise_not_writer(document_id uuid) returns void
 language sql immutable parallel safe set search_path = ''
 return identity.raise_error('L9OWN',
   pg_catalog.format('document %s or one of its sections was written by another caller; only its writer or an admin may change it',
     document_id), 'body_md');
+comment on function documents.raise_not_writer is 'Raises L9OWN for a document that the caller can see and not change.';
 
-comment on function documents.raise_not_writer is
-  'Raises L9OWN for a document that the caller can see and not change.';
-
-create function documents.writes_left()
-returns integer
-language sql stable set search_path = ''
+create function documents.writes_left() returns integer language sql stable set search_path = ''
 return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
-
 comment on function documents.writes_left is
   'How many sections this transaction still writes, where a call is cut into several; null if it writes all.';
 
-create function documents.is_continued()
-returns boolean
-language sql stable set search_path = ''
+create function documents.is_continued() returns boolean language sql stable set search_path = ''
 return pg_catalog.current_setting('l9.is_continued', true) = 'true';
-
 comment on function documents.is_continued is
-  'True if this call goes on with a text that an earlier one has checked as a whole. Who says so falsely may find a '
-  'part of an own document stored before a secret is refused, which the triggers do in any case.';
+  'True if this call goes on with a text that an earlier one has checked as a whole. Who says so falsely may find a part of an '
+  'own document stored before a secret is refused, which the triggers do in any case.';
 
 -- Computes which sections differ from what is stored, and updates or inserts as many of them as this transaction may
 -- write.
 create function documents.write_sections(
-  document public.packet_store, wanted documents.wanted_section[], present documents.present_section[])
-returns boolean
-language plpgsql volatile set search_path = '' set enable_nestloop = off
-as $$
+  document public.packet_store, wanted documents.wanted_section[], present documents.present_section[]) returns boolean
+language plpgsql volatile set search_path = '' set enable_nestloop = off as $$
 declare
   drafts documents.section_draft[];
   expected integer;
@@ -15943,12 +14480,10 @@ begin
   order by d.ordinality;
   get diagnostics inserted = row_count;
   return expected + inserted > 0;
-end
-$$;
-
+end $$;
 comment on function documents.write_sections is
-  'Updates the sections that differ from what is wanted and inserts those that are not there yet: of all, or of as '
-  'many as writes_left() says; then l9.is_unfinished is set. True if there are any.';
+  'Updates the sections that differ from what is wanted and inserts those that are not there yet: of all, or of as many as '
+  'writes_left() says; then l9.is_unfinished is set. True if there are any.';
 
 create function documents.has_body(document public.packet_store, body_md text) returns boolean
 language sql stable set search_path = ''
@@ -15957,14 +14492,11 @@ return (
     and bool_and(s.tags = (document).tags
       and (s.envelope -> 'level' is distinct from '0' or s.envelope ->> 'heading' = (document).title))
   from documents.sections_of((document).packet_id) s);
-
 comment on function documents.has_body is 'True if the sections of a document are those of this Markdown already.';
 
 -- Locks the document, plans the sections of the new text, deletes those that are gone and writes those that differ.
-create function documents.store_body(document public.packet_store, body_md text)
-returns boolean
-language plpgsql volatile set search_path = ''
-as $$
+create function documents.store_body(document public.packet_store, body_md text) returns boolean
+language plpgsql volatile set search_path = '' as $$
 declare
   present documents.present_section[];
   wanted documents.wanted_section[];
@@ -16013,18 +14545,13 @@ begin
     raise;
   end;
   return is_written or vanished <> '{}';
-end
-$$;
-
+end $$;
 comment on function documents.store_body is
-  'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as '
-  'it is, a changed one between the same neighbours is updated, others are inserted or deleted. True if anything '
-  'was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
-
-grant execute on function
-  documents.raise_not_writer, documents.has_body, documents.writes_left, documents.is_continued, documents.store_body,
-  documents.write_sections
-to l9_agent, l9_admin;
+  'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a '
+  'changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, '
+  'L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
+grant execute on function documents.raise_not_writer, documents.has_body, documents.writes_left, documents.is_continued,
+  documents.store_body, documents.write_sections to l9_agent, l9_admin;
 --! EndIncluded 075-documents/060-store-body.sql
 --! Included 080-memories/000-schema.sql
 create schema memories;
@@ -18301,8 +16828,8 @@ comment on procedure derived.replace_expired is
 --! Included 095-fields/000-schema.sql
 create schema fields;
 comment on schema fields is
-  'The index of structured fields: which fields of envelopes a tenant has indexed, and their values. Not exposed '
-  'over GraphQL; callers may execute only the functions granted one by one.';
+  'The index of structured fields: which fields of envelopes a tenant has indexed, and their values. Not exposed over GraphQL; '
+  'callers may execute only the functions granted one by one.';
 grant usage on schema fields to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 095-fields/000-schema.sql
 --! Included 095-fields/010-field-indexes.sql
@@ -18310,9 +16837,7 @@ grant usage on schema fields to l9_agent, l9_admin, l9_platform_admin;
 -- trigger of packet_store and searches read them.
 
 create function fields.max_indexes() returns integer language sql immutable parallel safe return 20;
-
-comment on function fields.max_indexes is
-  'Most fields that a tenant may index. Each adds rows to every save that has it.';
+comment on function fields.max_indexes is 'Most fields that a tenant may index. Each adds rows to every save that has it.';
 
 create table public.field_indexes (
   tenant_id uuid not null references public.tenants,
@@ -18322,7 +16847,6 @@ create table public.field_indexes (
   primary key (tenant_id, field),
   constraint field_index_names_a_field check (packets.field_path(field) is not null)
 );
-
 comment on table public.field_indexes is
   'Fields of envelopes that a tenant has indexed. register_field_index() and drop_field_index() write it.';
 comment on column public.field_indexes.tenant_id is 'The tenant.';
@@ -18341,13 +16865,11 @@ create policy platform_override on public.field_indexes for select to l9_platfor
 create policy definer_functions on public.field_indexes to l9_owner using (true);
 
 comment on policy tenant_isolation on public.field_indexes is 'A search uses the indexes of its caller''s tenant.';
-comment on policy scope_access on public.field_indexes is
-  'Every caller in the tenant may read which fields are indexed.';
+comment on policy scope_access on public.field_indexes is 'Every caller in the tenant may read which fields are indexed.';
 comment on policy platform_override on public.field_indexes is
   'Operators read the indexes of their own tenant, and each read is audited.';
 comment on policy definer_functions on public.field_indexes is
   'register_field_index() and drop_field_index() write the table, and the trigger of memories reads it.';
-
 grant select on public.field_indexes to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: the functions check the caller and write the values and the audit row.
 --! EndIncluded 095-fields/010-field-indexes.sql
@@ -18382,7 +16904,6 @@ create index field_values_number_idx on public.field_values (tenant_id, field, n
 where number_value is not null;
 create index field_values_time_idx on public.field_values (tenant_id, field, time_value, packet_id) where time_value is not null;
 create index field_values_more_idx on public.field_values (tenant_id, field, packet_id) where has_more;
-
 comment on table public.field_values is
   'Values of the indexed fields of memories, by which searches find them. A row is visible like its memory.';
 comment on column public.field_values.value_id is 'UUID version 7.';
@@ -18391,8 +16912,7 @@ comment on column public.field_values.field is 'The field, as in field_indexes.'
 comment on column public.field_values.text_value is
   'The first 200 characters of a text, number, true or false. A list has a row for each element.';
 comment on column public.field_values.number_value is 'A number, rounded to a double; null for other values.';
-comment on column public.field_values.time_value is
-  'The time that a text is, if it is one in ISO 8601; otherwise null.';
+comment on column public.field_values.time_value is 'The time that a text is, if it is one in ISO 8601; otherwise null.';
 comment on column public.field_values.has_more is
   'True if the field is a list of more elements than are indexed, so that the memory may match any value.';
 comment on column public.field_values.tenant_id is 'Tenant of the memory.';
@@ -18408,7 +16928,6 @@ call identity.protect_like_memories('public.field_values', noun => 'field value'
 create policy definer_functions on public.field_values to l9_owner using (true);
 comment on policy definer_functions on public.field_values is
   'Triggers of memories write the values, and register_field_index() those of memories that are there.';
-
 grant select on public.field_values to l9_agent, l9_admin, l9_platform_admin;
 -- Callers have no write privilege: values follow from the memories.
 
@@ -18431,15 +16950,11 @@ begin atomic
   union all
   select null, null, null, true from found f where f.place > 100;
 end;
-
 comment on function fields.values_at is
-  'The values of a field of an envelope as field_values holds them: the first 100, and a row that says so if there '
-  'are more.';
+  'The values of a field of an envelope as field_values holds them: the first 100, and a row that says so if there are more.';
 
-create function fields.lock_indexes(tenant_id uuid, is_exclusive boolean)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function fields.lock_indexes(tenant_id uuid, is_exclusive boolean) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   key constant bigint := hashtextextended('l9 field indexes ' || tenant_id, 0);
 begin
@@ -18448,17 +16963,13 @@ begin
   else
     perform pg_advisory_xact_lock_shared(key);
   end if;
-end
-$$;
-
+end $$;
 comment on function fields.lock_indexes is
-  'Makes saves of memories with fields and the registration of an index wait for each other, so that no memory is '
-  'left out of an index.';
+  'Makes saves of memories with fields and the registration of an index wait for each other, so that no memory is left out of an '
+  'index.';
 
-create function fields.tg_packet_store__index_fields()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function fields.tg_packet_store__index_fields() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   perform fields.lock_indexes(new.tenant_id, is_exclusive => false);
   if tg_op = 'UPDATE' then
@@ -18472,9 +16983,7 @@ begin
   cross join lateral fields.values_at(new.envelope, i.field) v
   where i.tenant_id = new.tenant_id;
   return null;
-end
-$$;
-
+end $$;
 comment on function fields.tg_packet_store__index_fields is
   'Writes the values of the indexed fields of a memory. Definer: callers can''t write field_values.';
 
@@ -18490,32 +16999,26 @@ create trigger _610_index_fields_again after update of envelope on public.packet
 -- The trigger of packet_store that moves the indexed values of a memory with it, when its readers or its expiry
 -- change.
 
-create function fields.tg_packet_store__values_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function fields.tg_packet_store__values_follow() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   update public.field_values v
   set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope,
     ttl = new.ttl, updated_at = clock_timestamp()
   where v.packet_id = new.packet_id;
   return null;
-end
-$$;
-
+end $$;
 comment on function fields.tg_packet_store__values_follow is
-  'Copies a memory''s new owner, project, scope and expiry to the values of its fields. Definer: callers can''t '
-  'write field_values.';
+  'Copies a memory''s new owner, project, scope and expiry to the values of its fields. Definer: callers can''t write '
+  'field_values.';
 
 call derived.follow_packets('_620_field_values_follow', 'fields.tg_packet_store__values_follow');
 --! EndIncluded 095-fields/030-follow-memories.sql
 --! Included 095-fields/040-register-field-index.sql
 -- Indexes a field of envelopes for a tenant, or drops the index. Admins call the public functions in psql or GraphQL.
 
-create function fields.require_indexer()
-returns administration.administrator
-language plpgsql stable set search_path = ''
-as $$
+create function fields.require_indexer() returns administration.administrator
+language plpgsql stable set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(null);
 begin
@@ -18525,18 +17028,13 @@ begin
   end if;
   perform administration.require_whole_token(admin);
   return admin;
-end
-$$;
-
+end $$;
 comment on function fields.require_indexer is
-  'Returns the administrator, if it is one of the tenant itself with an unlimited token; else raises L9SCP or '
-  'L9AUT.';
+  'Returns the administrator, if it is one of the tenant itself with an unlimited token; else raises L9SCP or L9AUT.';
 
 -- A lock holds back saves of memories with fields until the values of those that exist are written.
-create function public.register_field_index(field text)
-returns public.field_indexes
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function public.register_field_index(field text) returns public.field_indexes
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin constant administration.administrator := fields.require_indexer();
   registered public.field_indexes;
@@ -18566,19 +17064,15 @@ begin
   perform audit.write_audit_of_tenant(registered.tenant_id, 'INSERT', 'field_indexes',
     details => jsonb_build_object('row', jsonb_build_object('field', registered.field)));
   return registered;
-end
-$$;
-
+end $$;
 comment on function public.register_field_index is
-  'Indexes a field of envelopes, such as status or owner.name, for the caller''s tenant: where then finds all '
-  'memories with a value, however many there are. A second call changes nothing. Saves of memories with fields wait '
-  'while the existing memories are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: '
-  'L9VAL, L9LIM, L9SCP, L9AUT. Definer: callers can''t write field_values.';
+  'Indexes a field of envelopes, such as status or owner.name, for the caller''s tenant: where then finds all memories with a '
+  'value, however many there are. A second call changes nothing. Saves of memories with fields wait while the existing memories '
+  'are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: '
+  'callers can''t write field_values.';
 
-create function public.drop_field_index(field text)
-returns boolean
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function public.drop_field_index(field text) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin constant administration.administrator := fields.require_indexer();
 begin
@@ -18591,23 +17085,18 @@ begin
   perform audit.write_audit_of_tenant(admin.target_tenant_id, 'DELETE', 'field_indexes',
     details => jsonb_build_object('row', jsonb_build_object('field', drop_field_index.field)));
   return true;
-end
-$$;
-
+end $$;
 comment on function public.drop_field_index is
-  'Removes the index of a field, and returns whether there was one. The memories keep the field. For admins with an '
-  'unlimited token. Audited. Errors: L9SCP, L9AUT. Definer: callers can''t write field_values.';
-
+  'Removes the index of a field, and returns whether there was one. The memories keep the field. For admins with an unlimited '
+  'token. Audited. Errors: L9SCP, L9AUT. Definer: callers can''t write field_values.';
 grant execute on function public.register_field_index, public.drop_field_index to l9_admin;
 --! EndIncluded 095-fields/040-register-field-index.sql
 --! Included 095-fields/050-indexed-packets.sql
 -- Finds memories through the indexed fields of a where. Searches call indexed_packets() to narrow down what they look
 -- at. A condition must let every match through; the envelope then decides.
 
-create function fields.value_condition(operators jsonb)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function fields.value_condition(operators jsonb) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   wanted constant jsonb := coalesce(operators -> 'in', case when operators ? 'eq' then jsonb_build_array(operators -> 'eq') end);
   texts text[];
@@ -18647,18 +17136,14 @@ begin
         case when left(o.key, 1) = 'g' then '>=' else '<=' end, kinds.field_time(o.value, ends_day => o.key = 'lte')), ' and ')
     from jsonb_each(operators) o
     where o.key in ('gt', 'gte', 'lt', 'lte') and kinds.field_time(o.value) is not null);
-end
-$$;
-
+end $$;
 comment on function fields.value_condition is
-  'A condition on field_values v that holds for every value which satisfies these operators, and for few others. '
-  'Null if the index does not know, as for exists.';
+  'A condition on field_values v that holds for every value which satisfies these operators, and for few others. Null if the '
+  'index does not know, as for exists.';
 
 -- Asks the index of each field in turn, keeps the shortest list of memories, and stops once it has at most a hundred.
-create function fields.indexed_packets("where" jsonb, max_packets integer)
-returns uuid[]
-language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
-as $$
+create function fields.indexed_packets("where" jsonb, max_packets integer) returns uuid[]
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off as $$
 declare
   field record;
   condition text;
@@ -18693,46 +17178,34 @@ begin
     exit when cardinality(fewest) <= 100;
   end loop;
   return fewest;
-end
-$$;
-
+end $$;
 comment on function fields.indexed_packets is
-  'Memories that the caller may read and among which are all that satisfy a where, found through the index of one '
-  'of its fields. Null if no field is indexed, or if every index proposes more than max_packets.';
-
+  'Memories that the caller may read and among which are all that satisfy a where, found through the index of one of its fields. '
+  'Null if no field is indexed, or if every index proposes more than max_packets.';
 grant execute on function fields.value_condition, fields.indexed_packets to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 095-fields/050-indexed-packets.sql
 --! Included 100-entities/000-schema.sql
 create schema entities;
 comment on schema entities is
-  'Names of entities and their aliases. The helpers are not exposed over GraphQL; callers may execute only the '
-  'functions granted one by one.';
+  'Names of entities and their aliases. The helpers are not exposed over GraphQL; callers may execute only the functions granted '
+  'one by one.';
 grant usage on schema entities to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/000-schema.sql
 --! Included 100-entities/010-names.sql
 -- The form in which names of entities are compared, and the checks of names. Functions for facts, relationships,
 -- aliases, lessons and summaries call them.
 
-create function entities.normalise_name(name text)
-returns text
-language sql immutable parallel safe strict set search_path = ''
+create function entities.normalise_name(name text) returns text language sql immutable parallel safe strict set search_path = ''
 return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(
   pg_catalog.normalize(name, 'NFKC'), '\s+', ' ', 'g')));
-
 comment on function entities.normalise_name is
   'Returns the form in which names are compared: Unicode NFKC, lower case, white space trimmed and collapsed.';
 
-create function entities.max_name_bytes()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 1000;
-
+create function entities.max_name_bytes() returns integer language sql immutable parallel safe set search_path = '' return 1000;
 comment on function entities.max_name_bytes is 'The length of a name in bytes, as given and normalised, at most.';
 
-create function entities.check_name(name text, field text)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function entities.check_name(name text, field text) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   normalised text := entities.normalise_name(name);
 begin
@@ -18742,53 +17215,40 @@ begin
   perform identity.check_bytes(name, entities.max_name_bytes(), field),
     identity.check_bytes(normalised, entities.max_name_bytes(), field);
   return normalised;
-end
-$$;
-
+end $$;
 comment on function entities.check_name is
-  'Returns normalise_name() of a name. Raises L9VAL for this field if the name is missing or blank, L9LIM if it is '
-  'longer than 1000 bytes.';
+  'Returns normalise_name() of a name. Raises L9VAL for this field if the name is missing or blank, L9LIM if it is longer than '
+  '1000 bytes.';
 
-create function entities.check_names(names text[], field text)
-returns text[]
+create function entities.check_names(names text[], field text) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
   select (pg_catalog.array_agg(pg_catalog.btrim(pg_catalog.regexp_replace(input.name, '\s+', ' ', 'g')) order by input.place))[1]
   from pg_catalog.unnest(names) with ordinality as input (name, place)
   cross join lateral (select entities.check_name(input.name, field) as name) checked
   group by checked.name order by pg_catalog.min(input.place));
-
 comment on function entities.check_names is
-  'Checks each name with check_name(). Returns the names in the order of the list, each once and as it is spelled '
-  'first, with white space trimmed and collapsed.';
-
-grant execute on function
-  entities.normalise_name, entities.max_name_bytes, entities.check_name, entities.check_names
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'Checks each name with check_name(). Returns the names in the order of the list, each once and as it is spelled first, with '
+  'white space trimmed and collapsed.';
+grant execute on function entities.normalise_name, entities.max_name_bytes, entities.check_name, entities.check_names to l9_agent,
+  l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/010-names.sql
 --! Included 100-entities/020-confidence.sql
 -- The check of a confidence, and the combination of several into one. Functions for facts, relationships and lessons
 -- call them.
 
-create function entities.check_confidence(confidence double precision, field text default 'confidence')
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function entities.check_confidence(confidence double precision, field text default 'confidence') returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if confidence is null or not confidence between 0 and 1 then
     perform identity.raise_error('L9VAL', format('%s: must be a number from 0 to 1', field), field);
   end if;
-end
-$$;
-
-comment on function entities.check_confidence is
-  'Raises L9VAL for this field unless the confidence is a number from 0 to 1.';
-
+end $$;
+comment on function entities.check_confidence is 'Raises L9VAL for this field unless the confidence is a number from 0 to 1.';
 grant execute on function entities.check_confidence to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function entities.noisy_or(
-  confidences double precision[], highest double precision default 0.99, digits integer default 9)
-returns double precision
+  confidences double precision[], highest double precision default 0.99, digits integer default 9) returns double precision
 language sql immutable parallel safe set search_path = ''
 return (
   -- Rounded, so that the result does not depend on the order in which the logarithms are added. The bounds keep ln() and
@@ -18798,11 +17258,9 @@ return (
       1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric,
     digits)::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
-
 comment on function entities.noisy_or is
-  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, at most '
-  'highest, rounded to so many digits after the point. A result that is combined again later should keep 15.';
-
+  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, at most highest, rounded to '
+  'so many digits after the point. A result that is combined again later should keep 15.';
 grant execute on function entities.noisy_or to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/020-confidence.sql
 --! Included 100-entities/030-entity-aliases.sql
@@ -18834,10 +17292,9 @@ create table public.entity_aliases (
 alter table public.entity_aliases
   alter column alias set statistics 0, alter column entity set statistics 0,
   alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
-
 comment on table public.entity_aliases is
-  'Other names of entities: one row for each memory that states an alias. Readers of facts and relationships '
-  'resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
+  'Other names of entities: one row for each memory that states an alias. Readers of facts and relationships resolve aliases one '
+  'step far at query time; stored names are never rewritten. add_alias() writes this table.';
 comment on column public.entity_aliases.alias_id is 'UUID version 7.';
 comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
 comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';
@@ -18847,11 +17304,11 @@ comment on column public.entity_aliases.entity_normalized is
   'The entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
 comment on column public.entity_aliases.agent is
-  'The creator name of the agent whose word the alias is: who stated it or, once an administrator has confirmed it, '
-  'the administrator.';
+  'The creator name of the agent whose word the alias is: who stated it or, once an administrator has confirmed it, the '
+  'administrator.';
 comment on column public.entity_aliases.is_from_admin is
-  'True if an administrator stated or confirmed the alias. Otherwise it counts only for its agent where others have '
-  'stated something of the two names.';
+  'True if an administrator stated or confirmed the alias. Otherwise it counts only for its agent where others have stated '
+  'something of the two names.';
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
 create trigger _320_stamp_statement before insert on public.entity_aliases
@@ -18876,10 +17333,9 @@ create table entities.tables_with_names (
   evidence_table text not null,
   name_columns text[] not null
 );
-
 comment on table entities.tables_with_names is
-  'Tables that state something of entities: their columns with normalised names, and the tables of evidence that '
-  'say which agents state it.';
+  'Tables that state something of entities: their columns with normalised names, and the tables of evidence that say which '
+  'agents state it.';
 comment on column entities.tables_with_names.table_name is 'The table, in the schema public.';
 comment on column entities.tables_with_names.key_column is 'Its key, which the evidence has too.';
 comment on column entities.tables_with_names.evidence_table is 'The table of its evidence, with the column agent.';
@@ -18896,14 +17352,11 @@ language sql stable security definer set search_path = '' rows 2
 begin atomic
   select t.* from entities.tables_with_names t order by t.table_name;
 end;
-
 comment on function entities.registered_tables is
-  'The tables that state something of entities: the same for every caller. Definer: callers have no grant on the '
-  'table.';
+  'The tables that state something of entities: the same for every caller. Definer: callers have no grant on the table.';
 
 create function entities.is_disputed(alias public.entity_aliases) returns boolean
-language plpgsql stable set search_path = '' set enable_seqscan = off
-as $$
+language plpgsql stable set search_path = '' set enable_seqscan = off as $$
 declare
   source entities.tables_with_names;
   name_column text;
@@ -18924,44 +17377,30 @@ begin
     end loop;
   end loop;
   return false;
-end
-$$;
-
+end $$;
 comment on function entities.is_disputed is
-  'True if the caller can read something that another agent than that of the alias states of one of its two names. '
-  'It depends on nothing that the caller can''t read.';
+  'True if the caller can read something that another agent than that of the alias states of one of its two names. It depends on '
+  'nothing that the caller can''t read.';
 
 create function entities.counts_for_caller(alias public.entity_aliases) returns boolean
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 begin
   return alias.is_from_admin or alias.agent = identity.current_creator() or not entities.is_disputed(alias);
-end
-$$;
-
+end $$;
 comment on function entities.counts_for_caller is
-  'True if the alias is applied for the caller: an administrator''s for everyone; an agent''s for that agent, and '
-  'for others as long as nobody else states something of its names.';
-
-grant execute on function
-  entities.registered_tables, entities.is_disputed, entities.counts_for_caller
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'True if the alias is applied for the caller: an administrator''s for everyone; an agent''s for that agent, and for others as '
+  'long as nobody else states something of its names.';
+grant execute on function entities.registered_tables, entities.is_disputed, entities.counts_for_caller to l9_agent, l9_admin,
+  l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/035-disputed-aliases.sql
 --! Included 100-entities/040-names-of.sql
 -- All names of an entity. Functions that find facts and relationships by name call names_of().
 
-create function entities.max_aliases()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 100;
+create function entities.max_aliases() returns integer language sql immutable parallel safe set search_path = '' return 100;
+comment on function entities.max_aliases is 'The number of aliases of one entity that are resolved at most, the oldest first.';
 
-comment on function entities.max_aliases is
-  'The number of aliases of one entity that are resolved at most, the oldest first.';
-
-create function entities.names_of(entity text)
-returns text[]
-language plpgsql stable set search_path = ''
-as $$
+create function entities.names_of(entity text) returns text[]
+language plpgsql stable set search_path = '' as $$
 declare
   given_name constant text := entities.normalise_name(entity);
   -- Jobs belong to no tenant, so for them an entity has only the given name.
@@ -18981,23 +17420,18 @@ begin
      where a.tenant_id = tenant and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
      order by a.is_from_admin desc, a.created_at
      limit entities.max_aliases()));
-end
-$$;
-
+end $$;
 comment on function entities.names_of is
-  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases '
-  'of both (at most 100), as far as they count for the caller.';
-
+  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at '
+  'most 100), as far as they count for the caller.';
 grant execute on function entities.max_aliases, entities.names_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/040-names-of.sql
 --! Included 100-entities/050-add-alias.sql
 -- States that one name is another name of an entity. Callers use add_alias(); it calls add_alias_from(), which may
 -- write the table. A lock on the audience makes those that state aliases take turns.
 
-create function entities.add_alias_from(packet_id uuid, alias text, entity text)
-returns public.entity_aliases
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function entities.add_alias_from(packet_id uuid, alias text, entity text) returns public.entity_aliases
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   alias_name constant text := entities.check_name(add_alias_from.alias, 'alias');
   entity_name constant text := entities.check_name(add_alias_from.entity, 'entity');
@@ -19057,23 +17491,15 @@ begin
     where a.source_packet = add_alias_from.packet_id and a.alias_normalized = alias_name;
   end if;
   return saved;
-end
-$$;
-
+end $$;
 comment on function entities.add_alias_from is
-  'Stores an alias that a memory states, for a caller who can read the memory and write in its scope, or for a job. '
-  'Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
+  'Stores an alias that a memory states, for a caller who can read the memory and write in its scope, or for a job. Errors: '
+  'L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
 
 create function public.add_alias(
-  alias text,
-  entity text,
-  source_packet uuid default null,
-  scope text default 'developer',
-  project_id text default null
-)
+  alias text, entity text, source_packet uuid default null, scope text default 'developer', project_id text default null)
 returns public.entity_aliases
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   packet_id uuid := add_alias.source_packet;
 begin
@@ -19086,15 +17512,12 @@ begin
     perform derived.keep_alive(packet_id);
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
-end
-$$;
-
+end $$;
 comment on function public.add_alias is
-  'States that alias is another name of entity: what is stated of either is found by both. An agent''s alias counts '
-  'for others only while nobody else states something of the names, or once confirmed (confirm_alias). A name is an '
-  'alias of one entity and has no aliases then. source_packet: the memory that says so; left out, one is saved in '
-  'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
-
+  'States that alias is another name of entity: what is stated of either is found by both. An agent''s alias counts for others '
+  'only while nobody else states something of the names, or once confirmed (confirm_alias). A name is an alias of one entity and '
+  'has no aliases then. source_packet: the memory that says so; left out, one is saved in scope and project_id. Errors: L9VAL, '
+  'L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function entities.add_alias_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias to l9_agent, l9_admin;
 --! EndIncluded 100-entities/050-add-alias.sql
@@ -19103,13 +17526,10 @@ grant execute on function public.add_alias to l9_agent, l9_admin;
 -- which aliases were applied.
 
 create type entities.known_alias as (alias_normalized text, entity_normalized text, entity text);
-
 comment on type entities.known_alias is 'An alias and the entity that it names.';
 
-create function entities.aliases_for(names text[])
-returns setof entities.known_alias
-language plpgsql stable rows 10 set search_path = '' set enable_seqscan = off
-as $$
+create function entities.aliases_for(names text[]) returns setof entities.known_alias
+language plpgsql stable rows 10 set search_path = '' set enable_seqscan = off as $$
 declare
   me constant identity.identity := identity.require_identity();
 begin
@@ -19123,16 +17543,12 @@ begin
   where a.tenant_id = me.tenant_id and a.alias_normalized = any (names) and a.scope = any (me.readable_scopes)
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
   order by a.alias_normalized, a.is_from_admin desc, a.created_at, a.alias_id;
-end
-$$;
-
+end $$;
 comment on function entities.aliases_for is
   'Returns the names in the list that are aliases which count for the caller, each with its entity.';
 
-create function entities.aliases_of(entity_name text)
-returns setof text
-language plpgsql stable rows 5 set search_path = '' set enable_seqscan = off
-as $$
+create function entities.aliases_of(entity_name text) returns setof text
+language plpgsql stable rows 5 set search_path = '' set enable_seqscan = off as $$
 declare
   me constant identity.identity := identity.require_identity();
 begin
@@ -19144,12 +17560,8 @@ begin
   group by a.alias_normalized
   order by min(a.created_at), a.alias_normalized
   limit entities.max_aliases();
-end
-$$;
-
-comment on function entities.aliases_of is
-  'Returns the aliases of an entity that count for the caller: at most the 100 oldest.';
-
+end $$;
+comment on function entities.aliases_of is 'Returns the aliases of an entity that count for the caller: at most the 100 oldest.';
 grant execute on function entities.aliases_for, entities.aliases_of to l9_agent, l9_admin, l9_platform_admin;
 
 create type public.applied_alias as (alias text, entity text, creator text, confirmed_by text, alias_id uuid);
@@ -19157,13 +17569,11 @@ comment on type public.applied_alias is 'An alias that was applied to find what 
 comment on column public.applied_alias.alias is 'The other name, as its memory spells it.';
 comment on column public.applied_alias.entity is 'The entity that it names.';
 comment on column public.applied_alias.creator is 'The creator name of whoever stated the alias.';
-comment on column public.applied_alias.confirmed_by is
-  'The administrator that stated or confirmed it; null: nobody did.';
+comment on column public.applied_alias.confirmed_by is 'The administrator that stated or confirmed it; null: nobody did.';
 comment on column public.applied_alias.alias_id is 'The alias; confirm_alias() takes it.';
 
 create function public.applied_aliases(name text) returns setof public.applied_alias
-language plpgsql stable set search_path = '' rows 5
-as $$
+language plpgsql stable set search_path = '' rows 5 as $$
 declare
   me constant identity.identity := identity.require_identity();
   names constant text[] := entities.names_of(name);
@@ -19175,22 +17585,18 @@ begin
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
   order by a.is_from_admin desc, a.created_at, a.alias_id
   limit entities.max_aliases();
-end
-$$;
-
+end $$;
 comment on function public.applied_aliases is
-  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An '
-  'agent''s alias counts for others only as long as nobody else states something of its names, or once an '
-  'administrator has confirmed it. Errors: L9AUT.';
-
+  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias '
+  'counts for others only as long as nobody else states something of its names, or once an administrator has confirmed it. '
+  'Errors: L9AUT.';
 grant execute on function public.applied_aliases to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 100-entities/060-resolve-aliases.sql
 --! Included 100-entities/070-confirm-alias.sql
 -- An administrator makes an agent's alias count for everyone who can read it.
 
 create function public.confirm_alias(alias_id uuid) returns public.entity_aliases
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant identity.identity := identity.require_identity();
   confirmed public.entity_aliases;
@@ -19214,31 +17620,26 @@ begin
     perform packets.claim_text(confirmed.source_packet);
   end if;
   return confirmed;
-end
-$$;
-
+end $$;
 comment on function public.confirm_alias is
-  'Confirms an alias that an agent stated: from now on it counts for everyone who can read it, and the agent can''t '
-  'take away the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers can''t write the '
-  'table; the caller must be able to read the alias and to write in its scope.';
-
+  'Confirms an alias that an agent stated: from now on it counts for everyone who can read it, and the agent can''t take away '
+  'the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers can''t write the table; the caller must '
+  'be able to read the alias and to write in its scope.';
 grant execute on function public.confirm_alias to l9_admin;
 --! EndIncluded 100-entities/070-confirm-alias.sql
 --! Included 110-events/000-schema.sql
 create schema events;
 comment on schema events is
-  'Event and reasoning-trace rows that are filled from memories. The helpers are not exposed over GraphQL; callers '
-  'may execute only the functions granted one by one.';
+  'Event and reasoning-trace rows that are filled from memories. The helpers are not exposed over GraphQL; callers may execute '
+  'only the functions granted one by one.';
 grant usage on schema events to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 110-events/000-schema.sql
 --! Included 110-events/010-check-envelope.sql
 -- Checks the envelopes of events and reasoning traces. Triggers of packet_store call check_event() and
 -- check_reasoning().
 
-create function events.check_word_of(envelope jsonb, field text, is_required boolean)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function events.check_word_of(envelope jsonb, field text, is_required boolean) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if coalesce(jsonb_typeof(envelope -> field), 'null') = 'null' and not is_required then
     return;
@@ -19246,17 +17647,13 @@ begin
     perform identity.raise_error('L9VAL', format('envelope.%s: must be a text that is not blank', field), 'envelope.' || field);
   end if;
   perform identity.check_bytes(envelope ->> field, 200, 'envelope.' || field);
-end
-$$;
-
+end $$;
 comment on function events.check_word_of is
-  'Raises L9VAL or L9LIM for this field of the envelope unless it is a text of 1 to 200 bytes. An optional field '
-  'may be absent or null.';
+  'Raises L9VAL or L9LIM for this field of the envelope unless it is a text of 1 to 200 bytes. An optional field may be absent '
+  'or null.';
 
-create function events.check_event(envelope jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function events.check_event(envelope jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   event_time constant text := envelope ->> 'timestamp';
 begin
@@ -19268,18 +17665,14 @@ begin
     perform identity.raise_error('L9VAL',
       'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z', 'envelope.timestamp');
   end if;
-end
-$$;
-
+end $$;
 comment on function events.check_event is
-  'Checks the envelope of a memory of kind event: event_type is required; agent_id and timestamp are optional. '
-  'Raises L9VAL or L9LIM for the field.';
+  'Checks the envelope of a memory of kind event: event_type is required; agent_id and timestamp are optional. Raises L9VAL or '
+  'L9LIM for the field.';
 
 -- The required steps come first, then the type and the limit of each optional field.
-create function events.check_reasoning(envelope jsonb)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function events.check_reasoning(envelope jsonb) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   field text;
 begin
@@ -19318,18 +17711,13 @@ begin
     perform identity.raise_error('L9VAL',
       'envelope.confidence_scores: must be an object of numbers from 0 to 1', 'envelope.confidence_scores');
   end if;
-end
-$$;
-
+end $$;
 comment on function events.check_reasoning is
-  'Checks the envelope of a memory of kind reasoning_trace: steps is required; agent_id, extracted_features, '
-  'inference_steps, reasoning_tokens, decision_tokens and confidence_scores are optional. Raises L9VAL or L9LIM for '
-  'the field.';
+  'Checks the envelope of a memory of kind reasoning_trace: steps is required; agent_id, extracted_features, inference_steps, '
+  'reasoning_tokens, decision_tokens and confidence_scores are optional. Raises L9VAL or L9LIM for the field.';
 
-create function events.tg_packet_store__check_envelope()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function events.tg_packet_store__check_envelope() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   if new.packet_type = 'event' then
     perform events.check_event(new.envelope);
@@ -19337,9 +17725,7 @@ begin
     perform events.check_reasoning(new.envelope);
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function events.tg_packet_store__check_envelope is
   'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value.';
 
@@ -19385,28 +17771,22 @@ alter table public.agent_memory_events
 create index agent_memory_events_readers_idx on public.agent_memory_events (tenant_id, scope, "timestamp");
 create index agent_memory_events_type_idx on public.agent_memory_events (tenant_id, event_type, "timestamp");
 create index agent_memory_events_agent_idx on public.agent_memory_events (tenant_id, agent_id, "timestamp");
-
 comment on table public.agent_memory_events is
-  'Events: one row for each memory of kind event, with its envelope as columns. Triggers keep the row in step with '
-  'its memory.';
-comment on column public.agent_memory_events.event_id is
-  'UUID version 7. It does not change while the memory stays an event.';
+  'Events: one row for each memory of kind event, with its envelope as columns. Triggers keep the row in step with its memory.';
+comment on column public.agent_memory_events.event_id is 'UUID version 7. It does not change while the memory stays an event.';
 comment on column public.agent_memory_events.agent_id is
-  'The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator '
-  'says who wrote the memory.';
+  'The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote '
+  'the memory.';
 comment on column public.agent_memory_events."timestamp" is 'When the event happened: the event time of its memory.';
 comment on column public.agent_memory_events.packet_id is 'The memory that holds the event.';
-comment on column public.agent_memory_events.event_type is
-  'The type of the event: envelope.event_type, such as deploy.finished.';
+comment on column public.agent_memory_events.event_type is 'The type of the event: envelope.event_type, such as deploy.finished.';
 comment on column public.agent_memory_events.content is
   'The other fields of the envelope; the text of the memory is its field content.';
 
 call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
 
-create function events.tg_packet_store__fill_event()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function events.tg_packet_store__fill_event() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   -- An imported legacy memory may have the kind event without an event_type.
   if new.packet_type <> 'event' or new.envelope ->> 'event_type' is null or new.ttl <= now() then
@@ -19424,17 +17804,12 @@ begin
     set agent_id = excluded.agent_id, "timestamp" = excluded."timestamp", event_type = excluded.event_type,
       content = excluded.content, updated_at = clock_timestamp();
   return null;
-end
-$$;
-
+end $$;
 comment on function events.tg_packet_store__fill_event is
-  'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t '
-  'write events.';
+  'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t write events.';
 
-create function events.tg_packet_store__take_event_time()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function events.tg_packet_store__take_event_time() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   if tg_op = 'INSERT' then
     new."timestamp" := coalesce(new."timestamp", kinds.field_time(new.envelope -> 'timestamp'));
@@ -19442,9 +17817,7 @@ begin
     new."timestamp" := coalesce(kinds.field_time(new.envelope -> 'timestamp'), new."timestamp");
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function events.tg_packet_store__take_event_time is
   'Takes envelope.timestamp as the event time of a memory of kind event, unless the writer gives another one.';
 
@@ -19501,43 +17874,35 @@ alter table public.reasoning_traces
 create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id)
   include (packet_id, ttl);
 create index reasoning_traces_agent_idx on public.reasoning_traces (tenant_id, agent_id, created_at);
-
 comment on table public.reasoning_traces is
-  'Reasoning traces: one row for each memory of kind reasoning_trace, with its envelope as columns. Triggers keep '
-  'the row in step with its memory. The text of the steps is embedded as type reasoning.';
+  'Reasoning traces: one row for each memory of kind reasoning_trace, with its envelope as columns. Triggers keep the row in '
+  'step with its memory. The text of the steps is embedded as type reasoning.';
 comment on column public.reasoning_traces.trace_id is
   'UUID version 7. It does not change while the memory stays a reasoning trace.';
 comment on column public.reasoning_traces.agent_id is
-  'The agent that the trace names: envelope.agent_id, else metadata.agent, else the creator. The column creator '
-  'says who wrote the memory.';
+  'The agent that the trace names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote '
+  'the memory.';
 comment on column public.reasoning_traces.packet_id is 'The memory that holds the trace.';
-comment on column public.reasoning_traces.steps is
-  'The steps in order: a list of texts, or of objects that contain texts.';
+comment on column public.reasoning_traces.steps is 'The steps in order: a list of texts, or of objects that contain texts.';
 comment on column public.reasoning_traces.extracted_features is 'What the agent took from its input: an object.';
 comment on column public.reasoning_traces.inference_steps is 'What the agent inferred: a list.';
 comment on column public.reasoning_traces.reasoning_tokens is
   'The number of tokens that the reasoning took, or a list of the tokens.';
 comment on column public.reasoning_traces.decision_tokens is
   'The number of tokens that the decision took, or a list of the tokens.';
-comment on column public.reasoning_traces.confidence_scores is
-  'An object that maps names to confidences from 0 to 1.';
+comment on column public.reasoning_traces.confidence_scores is 'An object that maps names to confidences from 0 to 1.';
 
 -- trace_id is the key of the reasoning trace, so the trace of its memory has another name.
 call derived.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id', trace_column => 'packet_trace_id');
 
-create function events.field_or_default(envelope jsonb, field text, default_value jsonb)
-returns jsonb
+create function events.field_or_default(envelope jsonb, field text, default_value jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
 return coalesce(nullif(envelope -> field, 'null'), default_value);
-
-comment on function events.field_or_default is
-  'Returns a field of the envelope, or the default if the field is absent or null.';
+comment on function events.field_or_default is 'Returns a field of the envelope, or the default if the field is absent or null.';
 
 -- Inserts or updates the row of the memory, or deletes it if the memory is no longer a trace or has expired.
-create function events.tg_packet_store__fill_reasoning()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function events.tg_packet_store__fill_reasoning() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   -- An imported legacy memory may have the kind reasoning_trace without steps.
   if new.packet_type <> 'reasoning_trace' or new.envelope -> 'steps' is null or new.ttl <= now() then
@@ -19561,12 +17926,10 @@ begin
       decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores,
       updated_at = clock_timestamp();
   return null;
-end
-$$;
-
+end $$;
 comment on function events.tg_packet_store__fill_reasoning is
-  'Writes the trace row of a memory and deletes it when the memory is no longer a reasoning trace. Definer: callers '
-  'can''t write traces.';
+  'Writes the trace row of a memory and deletes it when the memory is no longer a reasoning trace. Definer: callers can''t write '
+  'traces.';
 
 create trigger _610_fill_reasoning after insert on public.packet_store
   for each row when (
@@ -19583,41 +17946,31 @@ create trigger _610_fill_reasoning_changed after update on public.packet_store
 --! Included 120-tasks/000-schema.sql
 create schema tasks;
 comment on schema tasks is
-  'The log of background job runs. The helpers are not exposed over GraphQL; callers may execute only the functions '
-  'granted one by one.';
+  'The log of background job runs. The helpers are not exposed over GraphQL; callers may execute only the functions granted one '
+  'by one.';
 grant usage on schema tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 120-tasks/000-schema.sql
 --! Included 120-tasks/010-tasks.sql
 -- The table of the runs of background jobs, which callers read over GraphQL, and the checks that keep contents out of
 -- it. Only jobs write it, by start_task(), finish_task() and record_runs().
 
-create function tasks.is_bare(value jsonb)
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function tasks.is_bare(value jsonb) returns boolean language sql immutable parallel safe set search_path = ''
 return not pg_catalog.jsonb_path_exists(value,
     'strict $.** ? (@.type() == "string" && !(@ like_regex "^[A-Za-z0-9._:/@+-]{0,100}$"))')
   and not pg_catalog.jsonb_path_exists(value,
     '$.** ? (@.type() == "object").keyvalue().key ? (!(@ like_regex "^[A-Za-z0-9._:/@+-]{1,100}$"))')
   and pg_catalog.octet_length(value::text) <= 4096;
-
 comment on function tasks.is_bare is
-  'True if a value holds only numbers, truth values, ids and names, at most 4 KiB: it then contains no text that '
-  'somebody wrote.';
+  'True if a value holds only numbers, truth values, ids and names, at most 4 KiB: it then contains no text that somebody wrote.';
 
-create function tasks.is_error_name(name text)
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function tasks.is_error_name(name text) returns boolean language sql immutable parallel safe set search_path = ''
 return name ~ '^[A-Za-z0-9._:-]{1,100}$';
-
 comment on function tasks.is_error_name is
   'True if a text can be the name of an error: 1 to 100 letters, digits or ._:- and so no text that somebody wrote.';
 
-create function tasks.error_name(error text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function tasks.error_name(error text) returns text language sql immutable parallel safe set search_path = ''
 return coalesce(
   nullif(pg_catalog.left(pg_catalog.regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error');
-
 comment on function tasks.error_name is
   'Returns the name at the start of an error, for which is_error_name() is true; Error if there is none.';
 
@@ -19656,10 +18009,9 @@ create index tasks_status_idx on public.tasks (tenant_id, status, type);
 create index tasks_caller_idx on public.tasks (tenant_id, caller) where caller is not null;
 create index tasks_completed_idx on public.tasks (completed_at);
 create unique index tasks_open_key on public.tasks (tenant_id, job_key) where status in ('queued', 'running');
-
 comment on table public.tasks is
-  'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A row is deleted 30 days '
-  'after its run ended.';
+  'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A row is deleted 30 days after its '
+  'run ended.';
 comment on column public.tasks.id is 'UUID version 7.';
 comment on column public.tasks.type is 'The kind of work, such as reembed: a lower-case word.';
 comment on column public.tasks.status is 'queued, running, completed or failed.';
@@ -19668,8 +18020,7 @@ comment on column public.tasks.result is 'The outcome of the run: numbers, ids a
 comment on column public.tasks.error is
   'The name of the error that ended the run; interrupted if its process died. Null unless status is failed.';
 comment on column public.tasks.job_key is
-  'The object of the work, such as extract and the id of a memory. At most one run with the same key is queued or '
-  'running.';
+  'The object of the work, such as extract and the id of a memory. At most one run with the same key is queued or running.';
 comment on column public.tasks.job_id is
   'graphile_worker.jobs.id of the job that does the work, for l9_worker. Null: a command does it.';
 comment on column public.tasks.caller is 'The caller who asked for the run. Null: a schedule started it.';
@@ -19678,8 +18029,8 @@ comment on column public.tasks.org_id is 'The org that the run works for. Null: 
 comment on column public.tasks.user_id is 'The user that the run works for. Null: the whole org.';
 comment on column public.tasks.project_id is 'The project that the run works on. Null: all projects.';
 comment on column public.tasks.scope is
-  'The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then '
-  'only admins who can read every scope and project can read the row.';
+  'The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then only admins who '
+  'can read every scope and project can read the row.';
 comment on column public.tasks.created_at is 'When the run was queued, or when it started if it was never queued.';
 comment on column public.tasks.started_at is 'When the run started.';
 comment on column public.tasks.completed_at is 'When the run completed or failed.';
@@ -19696,9 +18047,7 @@ create policy worker_access on public.tasks to l9_worker using (true);
 create policy definer_functions on public.tasks to l9_owner using (true);
 
 comment on policy worker_access on public.tasks is 'Jobs record the progress and the outcome of their runs.';
-comment on policy definer_functions on public.tasks is
-  'start_task() inserts and updates rows; only jobs may call it.';
-
+comment on policy definer_functions on public.tasks is 'start_task() inserts and updates rows; only jobs may call it.';
 grant select on public.tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (status, result, error, started_at, completed_at, updated_at) on public.tasks to l9_worker;
 grant delete, maintain on public.tasks to l9_worker;
@@ -19710,21 +18059,10 @@ grant execute on function tasks.is_bare, tasks.is_error_name, tasks.error_name t
 -- the work, and in queueJobRun() for work that waits.
 
 create function tasks.start_task(
-  type text,
-  tenant_id uuid default null,
-  payload jsonb default '{}',
-  scope text default null,
-  project_id text default null,
-  org_id uuid default null,
-  user_id uuid default null,
-  caller text default null,
-  job_key text default null,
-  is_queued boolean default false,
-  job_id bigint default null
-)
-returns uuid[]
-language plpgsql volatile security definer set search_path = ''
-as $$
+  type text, tenant_id uuid default null, payload jsonb default '{}', scope text default null, project_id text default null,
+  org_id uuid default null, user_id uuid default null, caller text default null, job_key text default null,
+  is_queued boolean default false, job_id bigint default null) returns uuid[]
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   tenant uuid;
   id uuid;
@@ -19769,24 +18107,19 @@ begin
     ids := ids || id;
   end loop;
   return ids;
-end
-$$;
-
+end $$;
 comment on function tasks.start_task is
-  'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids '
-  'for finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead '
-  'process left running is marked as failed. Definer: reads tenants, which jobs can''t read.';
-
+  'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids for '
+  'finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead process left running is '
+  'marked as failed. Definer: reads tenants, which jobs can''t read.';
 grant execute on function tasks.start_task to l9_worker;
 --! EndIncluded 120-tasks/020-start-task.sql
 --! Included 120-tasks/030-finish-task.sql
 -- Ends the rows that start_task() began. The gateway's withJobRun() calls it after the work, with the result or the
 -- name of the error.
 
-create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null)
-returns integer
-language plpgsql volatile set search_path = ''
-as $$
+create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null) returns integer
+language plpgsql volatile set search_path = '' as $$
 declare
   finished integer;
 begin
@@ -19802,23 +18135,18 @@ begin
   where t.id = any (ids) and t.status in ('queued', 'running');
   get diagnostics finished = row_count;
   return finished;
-end
-$$;
-
+end $$;
 comment on function tasks.finish_task is
-  'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still '
-  'queued or running.';
-
+  'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still queued or '
+  'running.';
 grant execute on function tasks.finish_task to l9_worker;
 --! EndIncluded 120-tasks/030-finish-task.sql
 --! Included 120-tasks/035-record-runs.sql
 -- Writes the rows of a run that has ended, in place of start_task() and finish_task(). The gateway's recordingRuns()
 -- calls it for jobs that go through all tenants at once.
 
-create function tasks.record_runs(type text, started_at timestamptz, results jsonb, error text default null)
-returns integer
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function tasks.record_runs(type text, started_at timestamptz, results jsonb, error text default null) returns integer
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   recorded integer;
 begin
@@ -19829,23 +18157,17 @@ begin
   from jsonb_each(results) as r;
   get diagnostics recorded = row_count;
   return recorded;
-end
-$$;
-
+end $$;
 comment on function tasks.record_runs is
-  'Records a run that has ended, for jobs that know only afterwards for which tenants they did something: results '
-  'has the result for each tenant_id. The run failed if an error is named. Returns the number of rows. Definer: '
-  'jobs can''t insert into tasks.';
-
+  'Records a run that has ended, for jobs that know only afterwards for which tenants they did something: results has the result '
+  'for each tenant_id. The run failed if an error is named. Returns the number of rows. Definer: jobs can''t insert into tasks.';
 grant execute on function tasks.record_runs to l9_worker;
 --! EndIncluded 120-tasks/035-record-runs.sql
 --! Included 120-tasks/040-sweep-tasks.sql
 -- Keeps the table tasks small, and ends runs whose process died. The gateway's job delete_expired calls it.
 
-create function tasks.sweep_tasks(batch_size integer default 1000)
-returns bigint
-language plpgsql volatile set search_path = ''
-as $$
+create function tasks.sweep_tasks(batch_size integer default 1000) returns bigint
+language plpgsql volatile set search_path = '' as $$
 declare
   deleted_count bigint;
 begin
@@ -19859,20 +18181,17 @@ begin
     for update skip locked);
   get diagnostics deleted_count = row_count;
   return deleted_count;
-end
-$$;
-
+end $$;
 comment on function tasks.sweep_tasks is
-  'Deletes up to batch_size runs that ended more than 30 days ago and returns their number. Also marks runs as '
-  'failed (interrupted) that have not changed for 7 days and have not ended.';
-
+  'Deletes up to batch_size runs that ended more than 30 days ago and returns their number. Also marks runs as failed '
+  '(interrupted) that have not changed for 7 days and have not ended.';
 grant execute on function tasks.sweep_tasks to l9_worker;
 --! EndIncluded 120-tasks/040-sweep-tasks.sql
 --! Included 130-facts/000-schema.sql
 create schema facts;
 comment on schema facts is
-  'Facts, their evidence, and which fact superseded which. The helpers are not exposed over GraphQL; callers may '
-  'execute only the functions granted one by one.';
+  'Facts, their evidence, and which fact superseded which. The helpers are not exposed over GraphQL; callers may execute only '
+  'the functions granted one by one.';
 grant usage on schema facts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 130-facts/000-schema.sql
 --! Included 130-facts/010-fact-predicates.sql
@@ -19890,15 +18209,12 @@ create table public.fact_predicates (
   constraint predicate_normalised check (predicate = entities.normalise_name(predicate) and predicate <> ''),
   constraint predicate_description_at_most_1000_bytes check (octet_length(description) <= 1000)
 );
-
 comment on table public.fact_predicates is
-  'Predicates that a tenant''s admins registered. A predicate without a row is multi-valued: its facts hold side by '
-  'side.';
+  'Predicates that a tenant''s admins registered. A predicate without a row is multi-valued: its facts hold side by side.';
 comment on column public.fact_predicates.tenant_id is 'The tenant.';
 comment on column public.fact_predicates.predicate is
   'The predicate in the form that facts store: lower case, white space trimmed and collapsed.';
-comment on column public.fact_predicates.is_single_valued is
-  'Single-valued: asserting a new object supersedes the previous one.';
+comment on column public.fact_predicates.is_single_valued is 'Single-valued: asserting a new object supersedes the previous one.';
 comment on column public.fact_predicates.description is 'What the predicate says of a subject, at most 1000 bytes.';
 comment on column public.fact_predicates.created_at is 'When the predicate was first registered.';
 comment on column public.fact_predicates.updated_at is 'When the predicate was last registered again.';
@@ -19926,37 +18242,31 @@ comment on policy platform_override on public.fact_predicates is
   'Operators read predicates of all tenants; each such read is audited.';
 comment on policy worker_access on public.fact_predicates is 'Jobs that assert facts read predicates.';
 comment on policy definer_functions on public.fact_predicates is
-  'register_predicate() writes predicates and assert_fact() reads them: those of the caller''s tenant; for jobs and '
-  'operators, those of all tenants.';
-
+  'register_predicate() writes predicates and assert_fact() reads them: those of the caller''s tenant; for jobs and operators, '
+  'those of all tenants.';
 grant select on public.fact_predicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- No role may insert, update or delete: register_predicate() checks who may, and recomputes the facts that change.
 
-create function facts.is_single_valued(tenant_id uuid, predicate text)
-returns boolean
+create function facts.is_single_valued(tenant_id uuid, predicate text) returns boolean
 language sql stable parallel safe set search_path = ''
 return coalesce((
   select p.is_single_valued from public.fact_predicates p
   where p.tenant_id = is_single_valued.tenant_id and p.predicate = is_single_valued.predicate), false);
-
 comment on function facts.is_single_valued is
-  'True if the predicate is registered as single-valued in the tenant. Not executable by callers: functions of the '
-  'owner call it.';
+  'True if the predicate is registered as single-valued in the tenant. Not executable by callers: functions of the owner call '
+  'it.';
 --! EndIncluded 130-facts/010-fact-predicates.sql
 --! Included 130-facts/020-holds-at.sql
 -- The condition that a fact is true at a point in time, for the functions that find facts, in the graph and in the
 -- world model too.
 
 -- Inlined into its callers, which is why it sets no search_path: indexes and plans stay those of the written-out condition.
-create function facts.holds_at(valid_from timestamptz, valid_to timestamptz, point_in_time timestamptz)
-returns boolean
+create function facts.holds_at(valid_from timestamptz, valid_to timestamptz, point_in_time timestamptz) returns boolean
 language sql immutable parallel safe
 return valid_from <= point_in_time and (valid_to is null or valid_to > point_in_time);
-
 comment on function facts.holds_at is
-  'True if the point in time lies in the validity of a fact: from valid_from, inclusive, to valid_to, exclusive; '
-  'valid_to null means no end.';
-
+  'True if the point in time lies in the validity of a fact: from valid_from, inclusive, to valid_to, exclusive; valid_to null '
+  'means no end.';
 grant execute on function facts.holds_at to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/020-holds-at.sql
 --! Included 130-facts/030-knowledge-facts.sql
@@ -20041,51 +18351,49 @@ call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_pa
 -- Subject and object are those of its evidence, which is guarded itself.
 call secrets.guard_table(
   'public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
-
 comment on table public.knowledge_facts is
-  'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from '
-  'recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. '
-  'assert_fact() and retract_fact() write this table.';
+  'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at '
+  'until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() '
+  'write this table.';
 comment on column public.knowledge_facts.fact_id is 'UUID version 7.';
 comment on column public.knowledge_facts.subject is
-  'The entity that the fact is about, spelled as in the statement that counts most: an administrator''s before an '
-  'agent''s, then the oldest.';
+  'The entity that the fact is about, spelled as in the statement that counts most: an administrator''s before an agent''s, then '
+  'the oldest.';
 comment on column public.knowledge_facts.predicate is
   'What the fact says of its subject: lower case, white space trimmed and collapsed.';
 comment on column public.knowledge_facts.object is 'The value: a text, number, truth value, list or object.';
 comment on column public.knowledge_facts.confidence is
-  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where c is the highest confidence that the '
-  'agent gave. What an administrator states has the confidence of administrators alone.';
+  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where c is the highest confidence that the agent gave. What '
+  'an administrator states has the confidence of administrators alone.';
 comment on column public.knowledge_facts.source_packet is
-  'The memory of the statement that counts most: an administrator''s before an agent''s, then the oldest. '
-  'fact_evidence lists all of them.';
+  'The memory of the statement that counts most: an administrator''s before an agent''s, then the oldest. fact_evidence lists '
+  'all of them.';
 comment on column public.knowledge_facts.subject_normalized is 'The subject in the form in which names are compared.';
 comment on column public.knowledge_facts.object_normalized is 'The object in the form in which objects are compared.';
 comment on column public.knowledge_facts.is_single_valued is 'True if the predicate is registered as single-valued.';
 comment on column public.knowledge_facts.supporting_packet_count is
-  'How often the fact was stated: once for each memory and agent, and once more each time an agent repeated the '
-  'fact without naming a memory.';
+  'How often the fact was stated: once for each memory and agent, and once more each time an agent repeated the fact without '
+  'naming a memory.';
 comment on column public.knowledge_facts.agent_count is 'How many agents state the fact. Rankings count these.';
 comment on column public.knowledge_facts.is_from_admin is
-  'True if an administrator states the fact. What agents state against it while it holds is kept with superseded_by '
-  'and an empty validity: it is never current.';
+  'True if an administrator states the fact. What agents state against it while it holds is kept with superseded_by and an empty '
+  'validity: it is never current.';
 comment on column public.knowledge_facts.contradiction_count is
-  'How many agents stated a different value of the same subject and predicate that superseded this one, was '
-  'superseded by it, or is outranked by an administrator''s, up to the end of its validity.';
+  'How many agents stated a different value of the same subject and predicate that superseded this one, was superseded by it, or '
+  'is outranked by an administrator''s, up to the end of its validity.';
 comment on column public.knowledge_facts.access_count is
   'How often find_facts() returned the fact, as of the last roll-up of the access log.';
 comment on column public.knowledge_facts.valid_from is
-  'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those '
-  'that count for its confidence.';
+  'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that count for '
+  'its confidence.';
 comment on column public.knowledge_facts.valid_to is
-  'End of validity: as stated, or when the superseding fact started to hold; valid_from for a fact that an '
-  'administrator''s outranks. Null: the fact still holds unless it is retracted.';
+  'End of validity: as stated, or when the superseding fact started to hold; valid_from for a fact that an administrator''s '
+  'outranks. Null: the fact still holds unless it is retracted.';
 comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
 comment on column public.knowledge_facts.superseded_by is
   'The fact that superseded or outranks this one; it has the same tenant, org, user, project and scope.';
 comment on column public.knowledge_facts.superseded_at is 'When the superseding fact was recorded.';
-comment on column public.knowledge_facts.retracted_at is
-  'When a caller retracted the fact: it is not true and never was.';
+comment on column public.knowledge_facts.retracted_at is 'When a caller retracted the fact: it is not true and never was.';
 comment on column public.knowledge_facts.retraction_reason is 'The reason that the caller gave for the retraction.';
 comment on column public.knowledge_facts.audience_id is
   'Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.';
@@ -20096,18 +18404,13 @@ comment on policy worker_counts on public.knowledge_facts is
 grant update (access_count) on public.knowledge_facts to l9_worker;
 -- No role has any other privilege to insert, update or delete.
 
-create function facts.tg_knowledge_facts__audience()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function facts.tg_knowledge_facts__audience() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   new.audience_id := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   return new;
-end
-$$;
-
-comment on function facts.tg_knowledge_facts__audience is
-  'Sets audience_id from tenant, org, user, project and scope.';
+end $$;
+comment on function facts.tg_knowledge_facts__audience is 'Sets audience_id from tenant, org, user, project and scope.';
 
 create trigger _310_audience before insert or update of tenant_id, org_id, user_id, project_id, scope on public.knowledge_facts
   for each row execute function facts.tg_knowledge_facts__audience();
@@ -20165,32 +18468,27 @@ create trigger _320_stamp_statement before insert on public.fact_evidence
   for each row execute function derived.tg__stamp_statement('packet_id');
 -- A fact is found by its normalised subject and object, so it is refused rather than redacted.
 call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
-
 comment on table public.fact_evidence is
-  'Evidence of facts: one row for each statement of a fact, by a memory and who asserted it from there. A fact is '
-  'computed from these rows.';
+  'Evidence of facts: one row for each statement of a fact, by a memory and who asserted it from there. A fact is computed from '
+  'these rows.';
 comment on column public.fact_evidence.evidence_id is 'UUID version 7.';
 comment on column public.fact_evidence.fact_id is 'The fact that the memory states.';
 comment on column public.fact_evidence.packet_id is 'The memory that states the fact.';
 comment on column public.fact_evidence.subject is 'The subject as this memory spells it.';
 comment on column public.fact_evidence.object is 'The object as this memory spells it.';
-comment on column public.fact_evidence.confidence is
-  'The highest confidence that was given with this statement, from 0 to 1.';
+comment on column public.fact_evidence.confidence is 'The highest confidence that was given with this statement, from 0 to 1.';
 comment on column public.fact_evidence.mentions is
   'How often the agent stated the fact in the same words without naming a memory; otherwise 1.';
 comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
 comment on column public.fact_evidence.valid_to is
-  'The end of validity that this memory states; null: none. Of several statements the last one that gives an end '
-  'counts.';
+  'The end of validity that this memory states; null: none. Of several statements the last one that gives an end counts.';
 comment on column public.fact_evidence.end_stated_at is 'When that end was stated.';
 comment on column public.fact_evidence.agent is
-  'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the '
-  'memory.';
-comment on column public.fact_evidence.is_from_admin is
-  'True if that agent was an administrator when it made the statement.';
+  'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.';
+comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
 comment on column public.fact_evidence.content_hash is
-  'The hash of the text that the memory had when the fact was last stated from it. As use of the memory only '
-  'statements from its present text count.';
+  'The hash of the text that the memory had when the fact was last stated from it. As use of the memory only statements from its '
+  'present text count.';
 comment on column public.fact_evidence.into_world is
   'True if the fact is to change the world model: a model extracted it, or a caller said so.';
 comment on column public.fact_evidence.extracted_by is
@@ -20215,40 +18513,33 @@ create type facts.fact_key as (
   predicate text,
   object_normalized text
 );
-
 comment on type facts.fact_key is
-  'Identifies the facts that are recomputed together: within one audience, all facts of a subject and a '
-  'single-valued predicate; for a multi-valued predicate, only those with one object.';
+  'Identifies the facts that are recomputed together: within one audience, all facts of a subject and a single-valued predicate; '
+  'for a multi-valued predicate, only those with one object.';
 
-create function facts.lock_facts(key facts.fact_key)
-returns boolean
-language plpgsql volatile set search_path = ''
-as $$
+create function facts.lock_facts(key facts.fact_key) returns boolean
+language plpgsql volatile set search_path = '' as $$
 begin
   -- A shared lock: register_predicate() takes it exclusively, so no fact is written under an old registration.
   perform pg_advisory_xact_lock_shared(hashtextextended(format('l9-memory predicate %s %s', key.tenant_id, key.predicate), 0));
   perform pg_advisory_xact_lock(
     hashtextextended(format('l9-memory facts %s %s %s', key.audience_id, key.predicate, key.subject_normalized), 0));
   return facts.is_single_valued(key.tenant_id, key.predicate);
-end
-$$;
-
+end $$;
 comment on function facts.lock_facts is
-  'Waits until no other transaction changes these facts, holds them until the end of this one, and returns true if '
-  'the predicate is single-valued. Not executable by callers.';
+  'Waits until no other transaction changes these facts, holds them until the end of this one, and returns true if the predicate '
+  'is single-valued. Not executable by callers.';
 
-create function facts.facts_with_key(key facts.fact_key, is_single boolean)
-returns setof public.knowledge_facts
+create function facts.facts_with_key(key facts.fact_key, is_single boolean) returns setof public.knowledge_facts
 language sql stable
 begin atomic
   select f.* from public.knowledge_facts f
   where f.audience_id = (key).audience_id and f.subject_normalized = (key).subject_normalized and f.predicate = (key).predicate
     and (is_single or f.object_normalized = (key).object_normalized);
 end;
-
 comment on function facts.facts_with_key is
-  'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not '
-  'executable by callers.';
+  'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not executable by '
+  'callers.';
 --! EndIncluded 130-facts/050-fact-keys.sql
 --! Included 130-facts/060-combine-evidence.sql
 -- Two of the three steps of recompute_facts(): the values of each fact from its statements, and the merging of facts
@@ -20298,10 +18589,9 @@ begin atomic
       (s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin, s.confidence, s.mentions, s.agents,
         s.valid_from, s.recorded_at, s.ttl);
 end;
-
 comment on function facts.compute_fact_confidence is
-  'Computes spelling, confidence, counts and times of facts from their evidence. The new fact keeps its updated_at. '
-  'Not executable by callers.';
+  'Computes spelling, confidence, counts and times of facts from their evidence. The new fact keeps its updated_at. Not '
+  'executable by callers.';
 
 create function facts.groups_to_merge(key facts.fact_key, is_single boolean) returns table (fact_id uuid, kept uuid)
 language sql stable set search_path = ''
@@ -20329,16 +18619,14 @@ begin atomic
   from grouped g
   order by g.place;
 end;
-
 comment on function facts.groups_to_merge is
-  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, '
-  'with no other value between them. What an agent states while an administrator''s fact holds stands beside that '
-  'fact. Not executable by callers.';
+  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, with no other '
+  'value between them. What an agent states while an administrator''s fact holds stands beside that fact. Not executable by '
+  'callers.';
 
 -- Moves the evidence and the number of reads of each duplicate to the fact that is kept, and deletes the duplicate.
 create function facts.merge_facts(key facts.fact_key, is_single boolean) returns boolean
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   duplicate record;
   has_merged boolean := false;
@@ -20365,12 +18653,10 @@ begin
     delete from public.knowledge_facts f where f.fact_id = duplicate.fact_id;
   end loop;
   return has_merged;
-end
-$$;
-
+end $$;
 comment on function facts.merge_facts is
-  'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true '
-  'if any were merged. Not executable by callers.';
+  'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true if any were '
+  'merged. Not executable by callers.';
 --! EndIncluded 130-facts/060-combine-evidence.sql
 --! Included 130-facts/070-supersession.sql
 -- Which fact superseded or outranks which. recompute_facts() writes the result.
@@ -20424,11 +18710,10 @@ begin atomic
     where s.fact_id = f.fact_id and s.valid_to is not null and s.is_from_admin = f.is_from_admin
     order by s.end_stated_at desc, s.evidence_id desc limit 1) stated on true;
 end;
-
 comment on function facts.supersession_chain is
-  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where '
-  'the next begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s '
-  'holds is outranked: it ends where it begins and names the other. Not executable by callers.';
+  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next '
+  'begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s holds is outranked: it '
+  'ends where it begins and names the other. Not executable by callers.';
 --! EndIncluded 130-facts/070-supersession.sql
 --! Included 130-facts/080-recount-voices.sql
 -- What facts tell about the importance of the memories behind them: agents that assert and agents that contradict
@@ -20439,8 +18724,8 @@ create policy definer_functions on public.memory_signals to l9_owner
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 comment on policy definer_functions on public.memory_signals is
-  'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and '
-  'operators, in all tenants.';
+  'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all '
+  'tenants.';
 
 -- Supporters are other agents with evidence from the memory itself. Opponents are agents with evidence of facts that
 -- superseded the memory's facts, or that these superseded, unless the memory states both.
@@ -20483,13 +18768,11 @@ begin atomic
   ) v
   group by v.packet_id, v.agent;
 end;
-
 comment on function facts.voices_on is
-  'Which agents other than the author asserted facts that these memories state, and which agents contradict them by '
-  'facts of other memories. However many facts an agent asserts, it is one row. Not executable by callers.';
+  'Which agents other than the author asserted facts that these memories state, and which agents contradict them by facts of '
+  'other memories. However many facts an agent asserts, it is one row. Not executable by callers.';
 
-create function facts.changed_voices(packet_ids uuid[])
-returns uuid[]
+create function facts.changed_voices(packet_ids uuid[]) returns uuid[]
 language sql stable set search_path = '' set enable_seqscan = off
 return array(
   select distinct packet_id
@@ -20500,14 +18783,11 @@ return array(
     where v.packet_id = any (changed_voices.packet_ids) and (v.has_asserted or v.has_contradicted)
   ) k using (packet_id, agent)
   where (n.has_asserted, n.has_contradicted) is distinct from (k.has_asserted, k.has_contradicted));
-
 comment on function facts.changed_voices is
   'Which of these memories have other voices than memory_voices says. Not executable by callers.';
 
-create function facts.recount_voices(packet_ids uuid[])
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function facts.recount_voices(packet_ids uuid[]) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   changed_ids uuid[] := facts.changed_voices(recount_voices.packet_ids);
 begin
@@ -20528,22 +18808,18 @@ begin
   on conflict (packet_id, agent) do update set has_asserted = excluded.has_asserted, has_contradicted = excluded.has_contradicted
   where (v.has_asserted, v.has_contradicted) is distinct from (excluded.has_asserted, excluded.has_contradicted);
   perform importance.sum_voices(changed_ids);
-end
-$$;
-
+end $$;
 comment on function facts.recount_voices is
-  'Writes to memory_voices which agents assert and which contradict what these memories state, and the sums to '
-  'memory_signals. Not executable by callers.';
+  'Writes to memory_voices which agents assert and which contradict what these memories state, and the sums to memory_signals. '
+  'Not executable by callers.';
 --! EndIncluded 130-facts/080-recount-voices.sql
 --! Included 130-facts/090-recompute-facts.sql
 -- Brings the facts of one key up to date with their evidence: removes what expired, computes, merges, and chains
 -- successors. Everything that changes evidence calls it, under the locks of lock_facts().
 
 create function facts.recompute_facts(
-  key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}')
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+  key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}') returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   changed_ids uuid[] := '{}';
   batch_ids uuid[];
@@ -20599,31 +18875,23 @@ begin
   if cardinality(packet_ids) > 0 then
     perform facts.recount_voices(packet_ids);
   end if;
-end
-$$;
-
+end $$;
 comment on function facts.recompute_facts is
-  'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source '
-  'memories and on packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the '
-  'predicate. Not executable by callers.';
+  'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source memories and on '
+  'packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by '
+  'callers.';
 --! EndIncluded 130-facts/090-recompute-facts.sql
 --! Included 130-facts/100-check-fact.sql
 -- Checks and normalises the parts of a fact. assert_fact_from() calls key_of_fact(), and searches for facts compare
 -- objects by object_text().
 
-create function facts.object_text(object jsonb)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function facts.object_text(object jsonb) returns text language sql immutable parallel safe set search_path = ''
 return entities.normalise_name(object #>> '{}');
-
 comment on function facts.object_text is
-  'Returns the form in which objects are compared: texts, numbers and truth values like names, lists and objects by '
-  'their JSON.';
+  'Returns the form in which objects are compared: texts, numbers and truth values like names, lists and objects by their JSON.';
 
-create function facts.check_object(object jsonb)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function facts.check_object(object jsonb) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   normalised text := facts.object_text(object);
 begin
@@ -20636,17 +18904,13 @@ begin
   end if;
   perform identity.check_numbers(object, 'object');
   return normalised;
-end
-$$;
-
+end $$;
 comment on function facts.check_object is
-  'Returns object_text() of an object. Raises L9VAL if it is missing or blank or holds a number that is not kept '
-  'exactly, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
+  'Returns object_text() of an object. Raises L9VAL if it is missing or blank or holds a number that is not kept exactly, L9LIM '
+  'if it is longer than 8192 bytes or nested deeper than 60 levels.';
 
-create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb)
-returns facts.fact_key
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb) returns facts.fact_key
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   key facts.fact_key;
 begin
@@ -20656,13 +18920,9 @@ begin
   key.predicate := entities.check_name(predicate, 'predicate');
   key.object_normalized := facts.check_object(object);
   return key;
-end
-$$;
-
+end $$;
 comment on function facts.key_of_fact is
-  'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, predicate or object break a '
-  'rule.';
-
+  'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, predicate or object break a rule.';
 grant execute on function facts.object_text, facts.check_object to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/100-check-fact.sql
 --! Included 130-facts/110-assert-fact-from.sql
@@ -20670,8 +18930,7 @@ grant execute on function facts.object_text, facts.check_object to l9_agent, l9_
 -- store_extraction() for the facts that a chat model found.
 
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz, is_from_admin boolean) returns uuid
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   ruling public.knowledge_facts;
   neighbour public.knowledge_facts;
@@ -20708,17 +18967,13 @@ begin
     end if;
   end loop;
   return null;
-end
-$$;
-
+end $$;
 comment on function facts.fact_at is
-  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states '
-  'this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not '
-  'executable by callers.';
+  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states this and holds '
+  'at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
 
 create function facts.insert_fact(
-  key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)
-returns uuid
+  key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz) returns uuid
 language sql volatile set search_path = ''
 begin atomic
   insert into public.knowledge_facts as f (
@@ -20730,26 +18985,15 @@ begin atomic
     (key).object_normalized, insert_fact.valid_from, insert_fact.valid_from, clock_timestamp())
   returning f.fact_id;
 end;
-
 comment on function facts.insert_fact is 'Inserts a fact without evidence. Not executable by callers.';
 
 -- Locks the memory and the key, finds or inserts the fact, adds or strengthens the evidence, and recomputes. A new
 -- fact gets its confidence and validity then, like one that exists.
 create function facts.assert_fact_from(
-  packet_id uuid,
-  subject text,
-  predicate text,
-  object jsonb,
-  confidence double precision default 0.8,
-  valid_from timestamptz default null,
-  extracted_by text default null,
-  is_mention boolean default false,
-  into_world boolean default false,
-  valid_to timestamptz default null
-)
-returns public.knowledge_facts
-language plpgsql volatile security definer set search_path = ''
-as $$
+  packet_id uuid, subject text, predicate text, object jsonb, confidence double precision default 0.8,
+  valid_from timestamptz default null, extracted_by text default null, is_mention boolean default false,
+  into_world boolean default false, valid_to timestamptz default null) returns public.knowledge_facts
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id);
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
@@ -20829,15 +19073,12 @@ begin
   order by f.fact_id = id desc, f.valid_from desc
   limit 1;
   return fact;
-end
-$$;
-
+end $$;
 comment on function facts.assert_fact_from is
-  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the '
-  'memory holds the caller''s own words, so that repeating them counts as another mention. into_world: the fact '
-  'changes the world model, as every extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables '
-  'that callers can''t write; the caller must be able to read the memory and to write in its scope.';
-
+  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the '
+  'caller''s own words, so that repeating them counts as another mention. into_world: the fact changes the world model, as every '
+  'extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be '
+  'able to read the memory and to write in its scope.';
 grant execute on function facts.assert_fact_from to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 130-facts/110-assert-fact-from.sql
 --! Included 130-facts/120-assert-fact.sql
@@ -20845,20 +19086,10 @@ grant execute on function facts.assert_fact_from to l9_agent, l9_admin, l9_worke
 -- rest.
 
 create function public.assert_fact(
-  subject text,
-  predicate text,
-  object jsonb,
-  confidence double precision default 0.8,
-  source_packet uuid default null,
-  valid_from timestamptz default null,
-  scope text default null,
-  project_id text default null,
-  into_world boolean default false,
-  valid_to timestamptz default null
-)
-returns public.knowledge_facts
-language plpgsql volatile set search_path = ''
-as $$
+  subject text, predicate text, object jsonb, confidence double precision default 0.8, source_packet uuid default null,
+  valid_from timestamptz default null, scope text default null, project_id text default null, into_world boolean default false,
+  valid_to timestamptz default null) returns public.knowledge_facts
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   packet_id uuid := assert_fact.source_packet;
@@ -20887,23 +19118,18 @@ begin
   return facts.assert_fact_from(
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
     is_mention => true, into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
-end
-$$;
-
+end $$;
 comment on function public.assert_fact is
-  'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory that states it; without '
-  'one a memory of kind fact is saved. Repeating a fact is support. A new value of a single-valued predicate '
-  'supersedes the former, but an agent''s never an administrator''s. into_world: it also changes the world model. '
-  'Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
-
+  'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory that states it; without one a memory of '
+  'kind fact is saved. Repeating a fact is support. A new value of a single-valued predicate supersedes the former, but an '
+  'agent''s never an administrator''s. into_world: it also changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.assert_fact to l9_agent, l9_admin;
 --! EndIncluded 130-facts/120-assert-fact.sql
 --! Included 130-facts/130-withdraw-evidence.sql
 -- Takes back what a memory states when it is deleted, when its text changes, or when a model extracts from it again.
 -- Triggers of packet_store and the chapter of extraction call it.
 
-create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default null)
-returns setof facts.fact_key
+create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default null) returns setof facts.fact_key
 language sql stable set search_path = ''
 begin atomic
   select distinct (f.tenant_id, coalesce(keys_of_evidence.audience_id, f.audience_id), f.subject_normalized, f.predicate,
@@ -20913,15 +19139,12 @@ begin atomic
   -- All callers take the locks in this order, which rules out deadlocks.
   order by 1;
 end;
-
 comment on function facts.keys_of_evidence is
-  'Returns the keys of all facts that a memory states and that must be recomputed when the memory changes. '
-  'audience_id: the keys as they will be in that audience. Not executable by callers.';
+  'Returns the keys of all facts that a memory states and that must be recomputed when the memory changes. audience_id: the keys '
+  'as they will be in that audience. Not executable by callers.';
 
-create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true)
-returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true) returns void
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   keys facts.fact_key[];
   key facts.fact_key;
@@ -20942,47 +19165,37 @@ begin
     perform facts.recompute_facts(
       key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[withdraw_evidence.packet_id]);
   end loop;
-end
-$$;
-
+end $$;
 comment on function facts.withdraw_evidence is
-  'Deletes the evidence of a memory and recomputes its facts without it. only_extracted: deletes only what a model '
-  'extracted and no caller retracted. For jobs. Definer: writes tables that callers can''t write.';
-
+  'Deletes the evidence of a memory and recomputes its facts without it. only_extracted: deletes only what a model extracted and '
+  'no caller retracted. For jobs. Definer: writes tables that callers can''t write.';
 grant execute on function facts.withdraw_evidence to l9_worker;
 
-create function facts.tg_packet_store__withdraw_facts()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function facts.tg_packet_store__withdraw_facts() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   perform facts.withdraw_evidence(old.packet_id, only_extracted => false);
   return old;
-end
-$$;
-
+end $$;
 comment on function facts.tg_packet_store__withdraw_facts is
-  'Deletes the evidence of a memory before the memory is deleted: facts that other memories state are recomputed, '
-  'the others are deleted. Definer: callers can''t write these tables.';
+  'Deletes the evidence of a memory before the memory is deleted: facts that other memories state are recomputed, the others are '
+  'deleted. Definer: callers can''t write these tables.';
 
 -- A before trigger, because the foreign keys would delete facts that other memories still state.
 create trigger _620_withdraw_facts before delete on public.packet_store
   for each row execute function facts.tg_packet_store__withdraw_facts();
 
 create function facts.tg_packet_store__recount_facts() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   if exists (select from public.fact_evidence e where e.packet_id = new.packet_id) then
     perform facts.recount_voices(array[new.packet_id]);
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function facts.tg_packet_store__recount_facts is
-  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use '
-  'of this one. Definer: callers can''t write these tables.';
+  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use of this one. '
+  'Definer: callers can''t write these tables.';
 
 create trigger _650_recount_facts after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)
@@ -20992,10 +19205,8 @@ create trigger _650_recount_facts after update of envelope on public.packet_stor
 -- Facts follow their memory when its scope, project, owner or expiry changes. A trigger of packet_store calls
 -- move_evidence() for each statement of the memory.
 
-create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   fact public.knowledge_facts;
   key facts.fact_key;
@@ -21028,19 +19239,15 @@ begin
       update public.fact_evidence e set fact_id = target_id where e.evidence_id = evidence.evidence_id;
     end if;
   end if;
-end
-$$;
-
+end $$;
 comment on function facts.move_evidence is
-  'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, '
-  'otherwise to an equal fact there or to a new one. Not executable by callers.';
+  'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, otherwise to an '
+  'equal fact there or to a new one. Not executable by callers.';
 
 -- Takes the locks of the old and of the new audience in one order before it moves anything, so that two memories that
 -- move in opposite directions can't deadlock.
-create function facts.tg_packet_store__facts_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function facts.tg_packet_store__facts_follow() returns trigger
+language plpgsql security definer set search_path = '' as $$
 declare
   audience_id uuid := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   has_moved boolean := audience_id <> packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
@@ -21066,12 +19273,10 @@ begin
       key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[new.packet_id]);
   end loop;
   return null;
-end
-$$;
-
+end $$;
 comment on function facts.tg_packet_store__facts_follow is
-  'Moves the facts of a memory to the memory''s new audience and lets a fact expire with the last memory that '
-  'states it. Definer: callers can''t write these tables.';
+  'Moves the facts of a memory to the memory''s new audience and lets a fact expire with the last memory that states it. '
+  'Definer: callers can''t write these tables.';
 
 -- Fires after _620_fact_evidence_follow, which updates owner and scope of the evidence.
 call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');
@@ -21080,10 +19285,8 @@ call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_f
 -- Declares that a fact was never true; the fact that it superseded then holds again. Agents and administrators reach
 -- retract_fact() over GraphQL and psql.
 
-create function public.retract_fact(fact_id uuid, reason text default null)
-returns public.knowledge_facts
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function public.retract_fact(fact_id uuid, reason text default null) returns public.knowledge_facts
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   fact public.knowledge_facts;
@@ -21121,15 +19324,12 @@ begin
   perform facts.recompute_facts(key, is_single, fact.fact_id);
   select f.* into fact from public.knowledge_facts f where f.fact_id = fact.fact_id;
   return fact;
-end
-$$;
-
+end $$;
 comment on function public.retract_fact is
-  'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row stays as history, and the '
-  'fact that it superseded holds again. Agents can retract facts that only they asserted, admins all facts within '
-  'their claims; otherwise, and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. '
-  'Definer: callers can''t write the table; ownership is checked here.';
-
+  'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row stays as history, and the fact that it '
+  'superseded holds again. Agents can retract facts that only they asserted, admins all facts within their claims; otherwise, '
+  'and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the '
+  'table; ownership is checked here.';
 grant execute on function public.retract_fact to l9_agent, l9_admin;
 --! EndIncluded 130-facts/150-retract-fact.sql
 --! Included 130-facts/160-register-predicate.sql
@@ -21139,8 +19339,7 @@ grant execute on function public.retract_fact to l9_agent, l9_admin;
 create function public.register_predicate(
   predicate text, is_single_valued boolean default true, description text default null, tenant_id uuid default null)
 returns public.fact_predicates
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_predicate.tenant_id);
   name text := entities.check_name(register_predicate.predicate, 'predicate');
@@ -21177,46 +19376,33 @@ begin
     end loop;
   end if;
   return registered;
-end
-$$;
-
+end $$;
 comment on function public.register_predicate is
-  'Registers a predicate as single-valued or multi-valued. Existing facts are recomputed within each scope and '
-  'project: single-valued, the value that began last holds and ends the others; multi-valued, all superseded values '
-  'hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables '
-  'that callers can''t write.';
-
+  'Registers a predicate as single-valued or multi-valued. Existing facts are recomputed within each scope and project: '
+  'single-valued, the value that began last holds and ends the others; multi-valued, all superseded values hold again. For '
+  'admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t write.';
 grant execute on function public.register_predicate to l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/160-register-predicate.sql
 --! Included 130-facts/170-log-fact-reads.sql
 -- What find_facts() and facts_as_of() share: the limit of rows, and the audit row and access log of what a caller was
 -- shown.
 
-create function facts.max_facts_per_read()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 100;
-
+create function facts.max_facts_per_read() returns integer language sql immutable parallel safe set search_path = '' return 100;
 comment on function facts.max_facts_per_read is 'The number of facts that one read returns at most.';
 
-create function facts.check_k(k integer)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function facts.check_k(k integer) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if k is null or k not between 1 and facts.max_facts_per_read() then
     perform identity.raise_error('L9LIM', format('k: must be from 1 to %s', facts.max_facts_per_read()), 'k');
   end if;
-end
-$$;
-
+end $$;
 comment on function facts.check_k is 'Raises L9LIM unless k is from 1 to max_facts_per_read().';
 
 create function facts.log_fact_reads(
   details jsonb, facts public.knowledge_facts[], is_use boolean, project_id text default null, scope text default null)
 returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   read_id uuid := uuidv7();
 begin
@@ -21235,49 +19421,32 @@ begin
       audit_id => read_id, target_type => 'fact')
     from unnest(facts) f;
   end if;
-end
-$$;
-
+end $$;
 comment on function facts.log_fact_reads is
-  'Audits which facts the caller was shown, without their texts, and the project and scope that it asked for; '
-  'is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up '
-  'counts a row only if the caller could read the fact. Definer: writes audit_log.';
-
-grant execute on function
-  facts.max_facts_per_read, facts.check_k, facts.log_fact_reads
-to l9_agent, l9_admin, l9_platform_admin;
+  'Audits which facts the caller was shown, without their texts, and the project and scope that it asked for; is_use also counts '
+  'them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller '
+  'could read the fact. Definer: writes audit_log.';
+grant execute on function facts.max_facts_per_read, facts.check_k, facts.log_fact_reads to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/170-log-fact-reads.sql
 --! Included 130-facts/180-find-facts.sql
 -- The operation find_facts: facts that hold now or at a time, by subject, predicate or object under any of their
 -- names.
 
-create function facts.names_of_object(object jsonb)
-returns text[]
-language sql stable parallel safe set search_path = ''
+create function facts.names_of_object(object jsonb) returns text[] language sql stable parallel safe set search_path = ''
 return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}')
   else array[facts.object_text(object)] end;
-
 comment on function facts.names_of_object is
   'Returns the forms that an object may be stored in: all names of the entity if it is a text, otherwise the value.';
 
 -- Takes the k most confident, and only then reorders them, so that a value never stands above one that superseded it.
 -- The audit row names the facts and leaves out their texts.
 create function public.find_facts(
-  subject text default null,
-  predicate text default null,
-  object jsonb default null,
-  min_confidence double precision default 0,
-  include_history boolean default false,
-  valid_at timestamptz default null,
-  scope text default null,
-  project_id text default null,
-  k integer default 20
-)
-returns setof public.knowledge_facts
+  subject text default null, predicate text default null, object jsonb default null, min_confidence double precision default 0,
+  include_history boolean default false, valid_at timestamptz default null, scope text default null,
+  project_id text default null, k integer default 20) returns setof public.knowledge_facts
 language plpgsql volatile set search_path = ''
 -- The best plan depends on which filters are set, so no generic plan is cached.
-set plan_cache_mode = force_custom_plan
-as $$
+set plan_cache_mode = force_custom_plan as $$
 declare
   at timestamptz := coalesce(find_facts.valid_at, now());
   subjects text[];
@@ -21327,15 +19496,12 @@ begin
       'project_id', left(find_facts.project_id, 200))),
     matching_facts, is_use => true, project_id => find_facts.project_id, scope => find_facts.scope);
   return query select (f).* from unnest(matching_facts) f;
-end
-$$;
-
+end $$;
 comment on function public.find_facts is
-  'Facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above '
-  'one that superseded it. Subject and object match by any name or alias. include_history: also facts that ended or '
-  'were retracted. project_id: facts of this project and of none. k: 1 to 100. Writes a READ audit row without '
-  'texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
-
+  'Facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above one that '
+  'superseded it. Subject and object match by any name or alias. include_history: also facts that ended or were retracted. '
+  'project_id: facts of this project and of none. k: 1 to 100. Writes a READ audit row without texts, and counts the facts as '
+  'used. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function facts.names_of_object, public.find_facts to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/180-find-facts.sql
 --! Included 130-facts/190-facts-as-of.sql
@@ -21347,7 +19513,6 @@ create type public.fact_as_of as (
   valid_to timestamptz,
   replaced public.knowledge_facts
 );
-
 comment on type public.fact_as_of is 'A fact as it was known at a point in time.';
 comment on column public.fact_as_of.fact is 'The fact with the present values of its row.';
 comment on column public.fact_as_of.valid_from is 'Start of validity, as known at that time.';
@@ -21394,24 +19559,16 @@ begin atomic
     partition by n.audience_id, n.subject_normalized, n.predicate, case when not n.is_single_valued then n.fact_id end
     order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id);
 end;
-
 comment on function facts.facts_known_at is
-  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each '
-  'began and ended, and which fact it had superseded. What an administrator''s fact outranked is left out.';
+  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, '
+  'and which fact it had superseded. What an administrator''s fact outranked is left out.';
 
 -- Joins what was known then to the present rows, so that row-level security decides by where a fact is today, and
 -- what was erased is never shown again.
 create function public.facts_as_of(
-  valid_at timestamptz default null,
-  known_at timestamptz default null,
-  subject text default null,
-  predicate text default null,
-  object jsonb default null,
-  k integer default 100
-)
-returns setof public.fact_as_of
-language plpgsql volatile set search_path = ''
-as $$
+  valid_at timestamptz default null, known_at timestamptz default null, subject text default null, predicate text default null,
+  object jsonb default null, k integer default 100) returns setof public.fact_as_of
+language plpgsql volatile set search_path = '' as $$
 declare
   matching public.fact_as_of[];
 begin
@@ -21434,39 +19591,31 @@ begin
       || array(select (a).replaced from unnest(matching) a where ((a).replaced).fact_id is not null),
     is_use => false);
   return query select (a).* from unnest(matching) a;
-end
-$$;
-
+end $$;
 comment on function public.facts_as_of is
-  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with '
-  'the fact that it had superseded. A retracted fact was known until its retraction. Facts that were erased, or '
-  'moved to where the caller can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. '
-  'Errors: L9LIM, L9AUT.';
-
+  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with the fact that '
+  'it had superseded. A retracted fact was known until its retraction. Facts that were erased, or moved to where the caller '
+  'can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. Errors: L9LIM, L9AUT.';
 grant execute on function facts.facts_known_at, public.facts_as_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/190-facts-as-of.sql
 --! Included 130-facts/200-facts-of-memories.sql
 -- The field facts of a memory in GraphQL.
 
-create function public.packet_store_facts(memory public.packet_store)
-returns setof public.knowledge_facts
+create function public.packet_store_facts(memory public.packet_store) returns setof public.knowledge_facts
 language sql stable parallel safe set search_path = ''
 begin atomic
   select f.* from public.knowledge_facts f
   where f.fact_id in (select e.fact_id from public.fact_evidence e where e.packet_id = (memory).packet_id)
   order by f.fact_id;
 end;
-
 comment on function public.packet_store_facts is
   'The facts that this memory states, including facts that ended or were retracted.';
-
 grant execute on function public.packet_store_facts to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/200-facts-of-memories.sql
 --! Included 130-facts/210-count-fact-accesses.sql
 -- Counts how often facts were found, from the access log into knowledge_facts. roll_up_accesses() calls it.
 
-create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
-returns void
+create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz) returns void
 language sql volatile set search_path = ''
 begin atomic
   with accessed as (
@@ -21489,10 +19638,9 @@ begin atomic
   from accessed a join locked l on l.fact_id = a.fact_id
   where f.fact_id = a.fact_id;
 end;
-
 comment on function facts.roll_up_fact_accesses_between is
-  'Adds the accesses of these transactions that are later than era_after to access_count of the facts. '
-  'roll_up_accesses() chooses the range.';
+  'Adds the accesses of these transactions that are later than era_after to access_count of the facts. roll_up_accesses() '
+  'chooses the range.';
 
 -- An index on knowledge_facts calls content_hash(), so updating a fact needs the right to execute it.
 grant execute on function facts.roll_up_fact_accesses_between, packets.content_hash to l9_worker;
@@ -21501,10 +19649,8 @@ grant execute on function facts.roll_up_fact_accesses_between, packets.content_h
 -- Turns the access log and the feedback into counters of memories and facts, transaction by transaction. The
 -- gateway's roll-up job calls it until it returns 0.
 
-create function facts.roll_up_accesses(max_rows integer default 10000)
-returns bigint
-language plpgsql volatile set search_path = ''
-as $$
+create function facts.roll_up_accesses(max_rows integer default 10000) returns bigint
+language plpgsql volatile set search_path = '' as $$
 declare
   last_xid constant xid8 := '18446744073709551615';
   progress importance.access_roll_up;
@@ -21560,16 +19706,12 @@ begin
     select max(a.accessed_at) from importance.memory_access_log a
     where a.xid >= progress.to_xid and a.xid < until_xid and a.accessed_at > progress.era_after));
   return least(row_total, max_rows);
-end
-$$;
-
+end $$;
 comment on function facts.roll_up_accesses is
-  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly '
-  'once, in whole transactions and in order, about max_rows rows at most, and voices anew where pending_recounts '
-  'asks for it. Returns about how many; 0 means nothing is left. Counters and progress commit together, so the job '
-  'can be interrupted, run twice or run concurrently. Accesses of transactions that are still running are counted '
-  'later, never skipped.';
-
+  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly once, in '
+  'whole transactions and in order, about max_rows rows at most, and voices anew where pending_recounts asks for it. Returns '
+  'about how many; 0 means nothing is left. Counters and progress commit together, so the job can be interrupted, run twice or '
+  'run concurrently. Accesses of transactions that are still running are counted later, never skipped.';
 grant execute on function facts.roll_up_accesses to l9_worker;
 --! EndIncluded 130-facts/220-roll-up-accesses.sql
 --! Included 140-graph/000-schema.sql

@@ -13,15 +13,13 @@ create table public.orgs (
   constraint org_name_unique unique (tenant_id, name),
   constraint org_name_plain check (identity.is_display_name(name, 200))
 );
-
 comment on table public.orgs is
-  'Organisations of a tenant. A token may name an org that is not registered here, because an identity provider may '
-  'manage orgs; a registered org must be active.';
+  'Organisations of a tenant. A token may name an org that is not registered here, because an identity provider may manage orgs; '
+  'a registered org must be active.';
 comment on column public.orgs.tenant_id is 'Tenant that the org belongs to.';
 comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
 comment on column public.orgs.name is 'Display name, unique in the tenant.';
-comment on column public.orgs.is_active is
-  'If false, a caller that claims this org has no identity, whatever its token says.';
+comment on column public.orgs.is_active is 'If false, a caller that claims this org has no identity, whatever its token says.';
 comment on column public.orgs.created_at is 'When the org was registered.';
 
 alter table public.orgs enable row level security;
@@ -46,9 +44,7 @@ comment on policy admin_override on public.orgs is 'Admins see the orgs of their
 comment on policy platform_override on public.orgs is 'Operators see every org; each read is audited.';
 comment on policy definer_functions on public.orgs is 'current_identity() checks whether the org is active.';
 comment on policy definer_inserts on public.orgs is 'create_org() inserts.';
-comment on policy definer_updates on public.orgs is
-  'deactivate_org() and reactivate_org() update. Nothing deletes an org.';
-
+comment on policy definer_updates on public.orgs is 'deactivate_org() and reactivate_org() update. Nothing deletes an org.';
 grant select on public.orgs to l9_admin, l9_platform_admin;
 -- No grant for l9_agent: an agent does not need to know the orgs of its tenant. No role can insert, update or delete: identity
 -- tables change through functions only.

@@ -1,12 +1,9 @@
 -- Whom each API key stands for and what it is limited to. create_api_key() and revoke_api_key() write the rows;
 -- current_identity() checks that the key in the claims is still valid.
 
-create function identity.tool_sets() returns text[]
-language sql immutable parallel safe set search_path = ''
+create function identity.tool_sets() returns text[] language sql immutable parallel safe set search_path = ''
 return array['core', 'knowledge', 'archive', 'admin'];
-
-comment on function identity.tool_sets is
-  'The sets that the tools of MCP are listed by, and that an API key can be cut down to.';
+comment on function identity.tool_sets is 'The sets that the tools of MCP are listed by, and that an API key can be cut down to.';
 
 create table public.api_keys (
   key_id uuid primary key default uuidv7(),
@@ -33,10 +30,9 @@ create table public.api_keys (
 );
 
 create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
-
 comment on table public.api_keys is
-  'MCP keys that are stored in the database: the actor that each key stands for, and the limits of the key. The '
-  'keys themselves are not stored.';
+  'MCP keys that are stored in the database: the actor that each key stands for, and the limits of the key. The keys themselves '
+  'are not stored.';
 comment on column public.api_keys.key_id is 'Id, the argument of revoke_api_key().';
 comment on column public.api_keys.tenant_id is 'Tenant of the key''s caller.';
 comment on column public.api_keys.name is 'Purpose of the key, for people.';
@@ -71,18 +67,14 @@ create policy definer_functions on public.api_keys for select to l9_owner using 
 create policy definer_inserts on public.api_keys for insert to l9_owner with check (true);
 create policy definer_updates on public.api_keys for update to l9_owner using (true);
 comment on policy tenant_isolation on public.api_keys is 'A caller sees only the keys of its tenant.';
-comment on policy org_isolation on public.api_keys is
-  'The same rule as on memories. Agents have no grant on this table.';
-comment on policy user_visibility on public.api_keys is
-  'The same rule as on memories. Agents have no grant on this table.';
+comment on policy org_isolation on public.api_keys is 'The same rule as on memories. Agents have no grant on this table.';
+comment on policy user_visibility on public.api_keys is 'The same rule as on memories. Agents have no grant on this table.';
 comment on policy scope_access on public.api_keys is 'No further limit. Agents have no grant on this table.';
 comment on policy admin_override on public.api_keys is 'Admins see the keys of their tenant.';
-comment on policy platform_override on public.api_keys is
-  'Operators see the keys of every tenant; each read is audited.';
+comment on policy platform_override on public.api_keys is 'Operators see the keys of every tenant; each read is audited.';
 comment on policy definer_functions on public.api_keys is 'current_identity() checks whether a key is still valid.';
 comment on policy definer_inserts on public.api_keys is 'create_api_key() inserts.';
 comment on policy definer_updates on public.api_keys is 'revoke_api_key() updates. Nothing deletes a key.';
-
 grant select on public.api_keys to l9_admin, l9_platform_admin;
 -- No grant for l9_agent: an agent does not need to know the keys of its tenant. No role can insert, update or delete: identity
 -- tables change through functions only.

@@ -1,7 +1,6 @@
 -- What each tenant begins with, for create_tenant(); and the tenant default, which every new database has.
 
-create function identity.seed_tenant(tenant_id uuid)
-returns void
+create function identity.seed_tenant(tenant_id uuid) returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into public.scopes (tenant_id, scope, is_project_scoped, description)
@@ -15,7 +14,6 @@ begin atomic
     (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}',
       '{developer,global}', false);
 end;
-
 comment on function identity.seed_tenant is
   'Inserts what every new tenant has: the scopes developer, l-private and global, and the actors L and C.';
 

@@ -2,26 +2,12 @@
 -- first operator. The row as it should be is put together first, then checked as a whole, then written.
 
 create function public.register_actor(
-  caller text,
-  creator text default null,
-  source text default null,
-  agent text default null,
-  role text default null,
-  readable_scopes text[] default null,
-  writable_scopes text[] default null,
-  can_clean_up boolean default null,
-  reads_per_minute integer default null,
-  writes_per_minute integer default null,
-  tenant_id uuid default null,
-  default_project text default null,
-  max_importance real default null,
-  max_confidence double precision default null,
-  max_lesson_confidence double precision default null,
-  max_priority text default null
-)
-returns public.actors
-language plpgsql volatile security definer set search_path = ''
-as $$
+  caller text, creator text default null, source text default null, agent text default null, role text default null,
+  readable_scopes text[] default null, writable_scopes text[] default null, can_clean_up boolean default null,
+  reads_per_minute integer default null, writes_per_minute integer default null, tenant_id uuid default null,
+  default_project text default null, max_importance real default null, max_confidence double precision default null,
+  max_lesson_confidence double precision default null, max_priority text default null) returns public.actors
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_actor.tenant_id);
   actor public.actors;
@@ -126,13 +112,10 @@ begin
     returning a.* into actor;
   end if;
   return actor;
-end
-$$;
-
+end $$;
 comment on function public.register_actor is
-  'Registers an actor, by default one like C, or changes the given properties of one, but never its creator. An '
-  'empty default_project removes it. max_*: upper bounds of what it gives to its own text. *_per_minute: limits of '
-  'each of its keys. Nobody grants more than it has, or changes its own actor. For admins. Errors: L9VAL, L9SCP, '
-  'L9IMM, L9AUT. Definer: identity tables change through functions only.';
-
+  'Registers an actor, by default one like C, or changes the given properties of one, but never its creator. An empty '
+  'default_project removes it. max_*: upper bounds of what it gives to its own text. *_per_minute: limits of each of its keys. '
+  'Nobody grants more than it has, or changes its own actor. For admins. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity '
+  'tables change through functions only.';
 grant execute on function public.register_actor to l9_admin, l9_platform_admin;

@@ -1,10 +1,8 @@
 -- Makes every session of a database login act as one actor, for people and programs that connect without the gateway.
 -- Operators call it in psql or GraphQL.
 
-create function public.bind_login(caller text, login text, tenant_id uuid default null)
-returns public.actors
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function public.bind_login(caller text, login text, tenant_id uuid default null) returns public.actors
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator;
   actor public.actors;
@@ -35,14 +33,10 @@ begin
   where a.tenant_id = actor.tenant_id and a.caller = actor.caller
   returning a.* into actor;
   return actor;
-end
-$$;
-
+end $$;
 comment on function public.bind_login is
-  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. Its '
-  'statements end after 30 seconds, its waits for a lock after 5, and a transaction that is left open after 60, '
-  'unless a session sets other limits for itself. A null login removes the binding. For operators, because all '
-  'tenants share the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change '
-  'through functions only.';
-
+  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. Its statements end after '
+  '30 seconds, its waits for a lock after 5, and a transaction that is left open after 60, unless a session sets other limits '
+  'for itself. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: '
+  'L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 grant execute on function public.bind_login to l9_platform_admin;

@@ -8,7 +8,6 @@ create type public.new_api_key as (
   caller text,
   expires_at timestamptz
 );
-
 comment on type public.new_api_key is 'An API key that was just created.';
 comment on column public.new_api_key.api_key is 'The key. It is returned only once, here.';
 comment on column public.new_api_key.key_id is 'Id, the argument of revoke_api_key().';
@@ -17,8 +16,7 @@ comment on column public.new_api_key.caller is 'Actor that the key stands for.';
 comment on column public.new_api_key.expires_at is 'The key is refused from this time on. Null: it does not expire.';
 
 create function administration.check_key_grantable(
-  admin administration.administrator, actor public.actors, scopes text[], projects text[])
-returns void
+  admin administration.administrator, actor public.actors, scopes text[], projects text[]) returns void
 language sql stable set search_path = ''
 return administration.check_grantable(
   admin, (actor).role,
@@ -33,26 +31,15 @@ return administration.check_grantable(
     else array(select s.scope from unnest(scopes) as s (scope) where s.scope = any ((actor).writable_scopes))
   end,
   coalesce(projects, '{*}'), (actor).can_clean_up);
-
 comment on function administration.check_key_grantable is
   'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
 
 -- Checks the actor, what the administrator may grant, and then each limit of the key. The key itself is never stored.
 create function public.create_api_key(
-  name text,
-  caller text,
-  scopes text[] default null,
-  projects text[] default null,
-  org_id uuid default null,
-  user_id uuid default null,
-  expires_at timestamptz default null,
-  tenant_id uuid default null,
-  default_project text default null,
-  tool_sets text[] default null
-)
-returns public.new_api_key
-language plpgsql volatile security definer set search_path = ''
-as $$
+  name text, caller text, scopes text[] default null, projects text[] default null, org_id uuid default null,
+  user_id uuid default null, expires_at timestamptz default null, tenant_id uuid default null, default_project text default null,
+  tool_sets text[] default null) returns public.new_api_key
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(create_api_key.tenant_id);
   actor public.actors;
@@ -103,13 +90,10 @@ begin
   into created.key_id, created.name, created.caller, created.expires_at;
   insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
   return created;
-end
-$$;
-
+end $$;
 comment on function public.create_api_key is
-  'Creates an MCP key for an actor and returns it, only this once. It is limited to scopes, projects and the tools '
-  'of tool_sets (core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming '
-  'one. It cannot do more than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
-  'Definer: identity tables change through functions only.';
-
+  'Creates an MCP key for an actor and returns it, only this once. It is limited to scopes, projects and the tools of tool_sets '
+  '(core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming one. It cannot do more '
+  'than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through '
+  'functions only.';
 grant execute on function public.create_api_key to l9_admin, l9_platform_admin;

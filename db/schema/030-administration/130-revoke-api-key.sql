@@ -1,9 +1,7 @@
 -- Revokes an API key. Admins call it in psql or GraphQL.
 
-create function public.revoke_api_key(key_id uuid)
-returns public.api_keys
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function public.revoke_api_key(key_id uuid) returns public.api_keys
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(null);
   old_key public.api_keys;
@@ -24,11 +22,8 @@ begin
     select k.* into old_key from public.api_keys k where k.key_id = revoke_api_key.key_id;
   end if;
   return old_key;
-end
-$$;
-
+end $$;
 comment on function public.revoke_api_key is
-  'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. '
-  'Raises L9OWN if there is no such key. Definer: identity tables change through functions only.';
-
+  'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. Raises L9OWN if '
+  'there is no such key. Definer: identity tables change through functions only.';
 grant execute on function public.revoke_api_key to l9_admin, l9_platform_admin;

@@ -1,33 +1,27 @@
 -- The formats of providers' tokens: one row each, from which the built-in patterns for tokens are made. A provider is added or
 -- corrected here.
-create function secrets.literal(keyword text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.literal(keyword text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.regexp_replace(keyword, '[^A-Za-z0-9_-]', '\\\&', 'g');
-
 comment on function secrets.literal is 'A regular expression that matches exactly this text.';
 
 create type secrets.token_format as (
   pattern text, provider text, starts text[], body text, markers text[], verification text, source text);
 comment on type secrets.token_format is 'The format of a provider''s tokens.';
-comment on column secrets.token_format.pattern is
-  'The name of the pattern that finds it. Several formats may share one.';
+comment on column secrets.token_format.pattern is 'The name of the pattern that finds it. Several formats may share one.';
 comment on column secrets.token_format.provider is 'What it is a token of.';
 comment on column secrets.token_format.starts is 'How it may begin; empty if every character is random.';
 comment on column secrets.token_format.body is
-  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between '
-  'them. The alphabets are those of alphabet().';
+  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between them. The '
+  'alphabets are those of alphabet().';
 comment on column secrets.token_format.markers is
-  'Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look '
-  'for.';
+  'Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look for.';
 comment on column secrets.token_format.verification is
-  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last '
-  'six characters are a checksum, which proves it.';
+  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last six characters '
+  'are a checksum, which proves it.';
 comment on column secrets.token_format.source is 'Where the format is described.';
 
 -- Grouped by what the tokens are for. The columns of each row are those of the type token_format.
-create function secrets.token_formats()
-returns setof secrets.token_format
+create function secrets.token_formats() returns setof secrets.token_format
 language sql immutable parallel safe set search_path = ''
 begin atomic
   values
@@ -188,13 +182,11 @@ begin atomic
     ('honeycomb-key', 'Honeycomb', '{hcaik_,hcbik_,hcalk_,hcblk_}', '{base36 32+}', null, null, 'Honeycomb, API keys'),
     ('prefect-key', 'Prefect', '{pnu_,pnb_}', '{base62 36}', null, 'random token', 'Prefect, API keys');
 end;
-
 comment on function secrets.token_formats is
-  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters '
-  'follow and how many, and its checksum if that is published.';
+  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters follow and how '
+  'many, and its checksum if that is published.';
 
-create function secrets.alphabet(name text)
-returns text
+create function secrets.alphabet(name text) returns text
 language sql immutable parallel safe set search_path = ''
 -- Names may be followed by more: url64. is the alphabet of URLs with the dot.
 return '[' || case substring(name from '^[a-z0-9]+')
@@ -212,12 +204,10 @@ return '[' || case substring(name from '^[a-z0-9]+')
   when 'base64url' then 'A-Za-z0-9+/_'
 end || replace(substring(name from '^[a-z0-9]+(.*)$'), '-', '')
   || case when name ~ '^(?:url64|base64url)|-' then '-' else '' end || ']';
-
 comment on function secrets.alphabet is
   'A regular expression for one character of an alphabet by its name, which signs may follow.';
 
-create function secrets.expression_of(format secrets.token_format)
-returns text
+create function secrets.expression_of(format secrets.token_format) returns text
 language sql immutable parallel safe set search_path = ''
 return (
     select case when count(*) > 1 then '(?:' || pg_catalog.string_agg(secrets.literal(s), '|') || ')'
@@ -235,24 +225,17 @@ return (
   -- A longer text of the same characters is something else.
   || case when format.body ~ ' [0-9]+(?:-[0-9]+)?\}$' then '(?!'
     || secrets.alphabet(substring(format.body from '.*\{([^ }]+) [^}]*\}$')) || ')' else '' end;
+comment on function secrets.expression_of is 'The regular expression that matches the tokens of a format, also within a word.';
 
-comment on function secrets.expression_of is
-  'The regular expression that matches the tokens of a format, also within a word.';
-
-create function secrets.begins_a_word(format secrets.token_format)
-returns boolean
+create function secrets.begins_a_word(format secrets.token_format) returns boolean
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.cardinality(format.starts) = 0 or (
   select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6)
   from pg_catalog.unnest(format.starts) as s);
-
 comment on function secrets.begins_a_word is
   'True if the tokens of a format begin with so few characters that they must not stand within a word.';
 
-create function secrets.keywords_of(format secrets.token_format)
-returns text[]
-language sql immutable parallel safe
+create function secrets.keywords_of(format secrets.token_format) returns text[] language sql immutable parallel safe
 return nullif(coalesce(format.markers, format.starts), '{}');
-
 comment on function secrets.keywords_of is
   'Texts, one of which stands in every token of a format; null if they are too short to look for.';

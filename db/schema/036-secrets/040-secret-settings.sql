@@ -8,19 +8,18 @@ create table public.secret_settings (
   updated_at timestamptz not null default now(),
   constraint on_secret_known check (on_secret in ('refuse', 'redact', 'allow'))
 );
-
 comment on table public.secret_settings is
   'What a tenant does with a secret in a write. Only a tenant that changed a default or added a pattern has a row. '
   'set_secret_settings() writes it.';
 comment on column public.secret_settings.tenant_id is 'The tenant.';
 comment on column public.secret_settings.on_secret is
-  'refuse: the write fails with L9SEC (the default). redact: each secret is replaced by [redacted: pattern]. allow: '
-  'it is stored, and an audit row names field and pattern.';
+  'refuse: the write fails with L9SEC (the default). redact: each secret is replaced by [redacted: pattern]. allow: it is '
+  'stored, and an audit row names field and pattern.';
 comment on column public.secret_settings.guards_personal_data is
   'True if e-mail addresses, telephone numbers, credit cards and account numbers are treated like credentials.';
 comment on column public.secret_settings.own_test is
-  'A quick regular expression that matches wherever a pattern of the tenant''s own does, or one for personal data '
-  'if it guards that; null if there is none. The functions that change patterns and settings keep it.';
+  'A quick regular expression that matches wherever a pattern of the tenant''s own does, or one for personal data if it guards '
+  'that; null if there is none. The functions that change patterns and settings keep it.';
 comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
 
 alter table public.secret_settings enable row level security;
@@ -33,13 +32,11 @@ create policy platform_override on public.secret_settings for select to l9_platf
   using ((select identity.allow_and_audit_operator_read('secret_settings')));
 create policy definer_functions on public.secret_settings to l9_owner using (true);
 comment on policy tenant_isolation on public.secret_settings is 'A caller sees the settings of its own tenant.';
-comment on policy scope_access on public.secret_settings is
-  'Every caller may read what happens to a secret that it writes.';
+comment on policy scope_access on public.secret_settings is 'Every caller may read what happens to a secret that it writes.';
 comment on policy platform_override on public.secret_settings is
   'Operators read the settings of their own tenant, and each read is audited.';
 comment on policy definer_functions on public.secret_settings is
   'The guard reads the settings; set_secret_settings() writes them.';
-
 grant select on public.secret_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
 

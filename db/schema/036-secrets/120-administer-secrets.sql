@@ -4,8 +4,7 @@
 create function public.set_secret_settings(
   on_secret text default null, guards_personal_data boolean default null, tenant_id uuid default null)
 returns public.secret_settings
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_secret_settings.tenant_id);
   saved public.secret_settings;
@@ -25,19 +24,14 @@ begin
   perform secrets.refresh_own_test(admin.target_tenant_id);
   select s.* into saved from public.secret_settings s where s.tenant_id = admin.target_tenant_id;
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.set_secret_settings is
-  'Sets what a tenant (by default the caller''s own) does with a secret in a write: refuse, redact or allow; and '
-  'whether personal data counts as one. Arguments left out stay as they are. For admins whose token covers all '
-  'scopes and projects. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to change '
-  'settings.';
+  'Sets what a tenant (by default the caller''s own) does with a secret in a write: refuse, redact or allow; and whether '
+  'personal data counts as one. Arguments left out stay as they are. For admins whose token covers all scopes and projects. '
+  'Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 
-create function secrets.refresh_own_test(tenant_id uuid)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function secrets.refresh_own_test(tenant_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
 begin
   update public.secret_settings s
   set own_test = (
@@ -48,15 +42,11 @@ begin
       and (p.tenant_id = s.tenant_id or p.tenant_id is null and p.severity = 'personal' and s.guards_personal_data)
       and (p.severity = 'credential' or p.severity = 'personal'))
   where s.tenant_id = refresh_own_test.tenant_id;
-end
-$$;
-
+end $$;
 comment on function secrets.refresh_own_test is 'Computes the quick test of a tenant from its patterns and settings.';
 
-create function secrets.check_expression(field text, expression text)
-returns void
-language plpgsql immutable set search_path = ''
-as $$
+create function secrets.check_expression(field text, expression text) returns void
+language plpgsql immutable set search_path = '' as $$
 declare
   is_empty_match boolean;
 begin
@@ -75,17 +65,13 @@ begin
   if is_empty_match is not false then
     perform identity.raise_error('L9VAL', format('%s: must not match an empty text', field), field);
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.check_expression is
-  'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, '
-  'which can take very long, and with at most one capturing group.';
+  'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, which can take '
+  'very long, and with at most one capturing group.';
 
-create function secrets.refuse_literal_secret(field text, expression text, tenant_id uuid)
-returns void
-language plpgsql stable set search_path = ''
-as $$
+create function secrets.refuse_literal_secret(field text, expression text, tenant_id uuid) returns void
+language plpgsql stable set search_path = '' as $$
 declare
   found_secret record;
 begin
@@ -96,19 +82,15 @@ begin
   if found then
     perform secrets.raise_secret(field, found_secret.pattern, found_secret."position");
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.refuse_literal_secret is
   'Raises L9SEC if a credential stands in an expression: every caller of the tenant may read it.';
 
 -- Checks every argument, inserts or changes the pattern, and computes the quick test of the tenant again.
 create function public.register_secret_pattern(
   name text, finds text, expression text, keywords text[] default null, severity text default 'credential',
-  tenant_id uuid default null)
-returns public.secret_patterns
-language plpgsql volatile security definer set search_path = ''
-as $$
+  tenant_id uuid default null) returns public.secret_patterns
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_secret_pattern.tenant_id);
   saved public.secret_patterns;
@@ -144,19 +126,15 @@ begin
   insert into public.secret_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
   perform secrets.refresh_own_test(admin.target_tenant_id);
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.register_secret_pattern is
-  'Adds a pattern to a tenant (default: the caller''s own), or changes it. expression: a regular expression; its '
-  'only capturing group, if any, is the secret. keywords: one of them stands in every match; they speed up saves. '
-  'severity: credential or personal. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, '
-  'L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
+  'Adds a pattern to a tenant (default: the caller''s own), or changes it. expression: a regular expression; its only capturing '
+  'group, if any, is the secret. keywords: one of them stands in every match; they speed up saves. severity: credential or '
+  'personal. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is '
+  'the only way to write patterns.';
 
-create function public.deactivate_secret_pattern(name text, tenant_id uuid default null)
-returns public.secret_patterns
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function public.deactivate_secret_pattern(name text, tenant_id uuid default null) returns public.secret_patterns
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(deactivate_secret_pattern.tenant_id);
   saved public.secret_patterns;
@@ -170,20 +148,16 @@ begin
   end if;
   perform secrets.refresh_own_test(admin.target_tenant_id);
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.deactivate_secret_pattern is
-  'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is '
-  'no secret. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: '
-  'this function is the only way to write patterns.';
+  'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is no secret. '
+  'For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the '
+  'only way to write patterns.';
 
 -- Neither the expression nor the reason may hold a credential, because every caller of the tenant can read them.
 create function public.register_secret_exception(
-  expression text, reason text, pattern text default null, tenant_id uuid default null)
-returns public.secret_exceptions
-language plpgsql volatile security definer set search_path = ''
-as $$
+  expression text, reason text, pattern text default null, tenant_id uuid default null) returns public.secret_exceptions
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_secret_exception.tenant_id);
   saved public.secret_exceptions;
@@ -208,19 +182,16 @@ begin
     register_secret_exception.reason)
   returning e.* into saved;
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.register_secret_exception is
-  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the '
-  'caller''s own), for one pattern or, if none is named, for all. Callers may read the expression, so it must not '
-  'hold a credential. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. '
-  'Definer: this function is the only way to write exceptions.';
+  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), '
+  'for one pattern or, if none is named, for all. Callers may read the expression, so it must not hold a credential. For admins '
+  'with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write '
+  'exceptions.';
 
 create function public.deactivate_secret_exception(exception_id uuid, tenant_id uuid default null)
 returns public.secret_exceptions
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(deactivate_secret_exception.tenant_id);
   saved public.secret_exceptions;
@@ -233,14 +204,9 @@ begin
     perform administration.raise_not_found('exception_id');
   end if;
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.deactivate_secret_exception is
-  'Switches off an exception. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, '
-  'L9AUT. Definer: this function is the only way to write exceptions.';
-
-grant execute on function
-  public.set_secret_settings, public.register_secret_pattern, public.deactivate_secret_pattern,
-  public.register_secret_exception, public.deactivate_secret_exception
-to l9_admin, l9_platform_admin;
+  'Switches off an exception. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. '
+  'Definer: this function is the only way to write exceptions.';
+grant execute on function public.set_secret_settings, public.register_secret_pattern, public.deactivate_secret_pattern,
+  public.register_secret_exception, public.deactivate_secret_exception to l9_admin, l9_platform_admin;

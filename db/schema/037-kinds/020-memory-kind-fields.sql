@@ -1,18 +1,12 @@
 -- The fields of each kind with rules. define_fields() writes them and computes from them the rules that triggers
 -- read.
 
-create function kinds.field_types()
-returns text[]
-language sql immutable parallel safe
+create function kinds.field_types() returns text[] language sql immutable parallel safe
 return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid', 'text[]', 'object', 'object[]'];
-
 comment on function kinds.field_types is 'The types that a field of a kind can have.';
 
-create function kinds.part_types()
-returns text[]
-language sql immutable parallel safe
+create function kinds.part_types() returns text[] language sql immutable parallel safe
 return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid'];
-
 comment on function kinds.part_types is 'The types that a part of an object in a field can have.';
 
 create table public.memory_kind_fields (
@@ -35,18 +29,16 @@ create table public.memory_kind_fields (
   constraint memory_kind_field_parts_of_objects check (
     parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
 );
-
 comment on table public.memory_kind_fields is
-  'The fields of the kinds in memory_kinds. They stand at the top level of the envelope, beside the content. In a '
-  'kind with the fields status, supersedes and superseded_by, saving a memory with supersedes sets the status of '
-  'that one to superseded and its superseded_by, in the same transaction.';
+  'The fields of the kinds in memory_kinds. They stand at the top level of the envelope, beside the content. In a kind with the '
+  'fields status, supersedes and superseded_by, saving a memory with supersedes sets the status of that one to superseded and '
+  'its superseded_by, in the same transaction.';
 comment on column public.memory_kind_fields.kind_id is 'The kind.';
-comment on column public.memory_kind_fields.field is
-  'The name of the field: a lower-case word of at most 63 characters.';
+comment on column public.memory_kind_fields.field is 'The name of the field: a lower-case word of at most 63 characters.';
 comment on column public.memory_kind_fields.place is 'The order of the fields, from 1.';
 comment on column public.memory_kind_fields.type is
-  'text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; UTC if no zone is given), uuid, '
-  'text[], object or object[].';
+  'text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; UTC if no zone is given), uuid, text[], object or '
+  'object[].';
 comment on column public.memory_kind_fields.is_required is
   'True if a memory of this kind must have the field, and a text must not be blank.';
 comment on column public.memory_kind_fields.choices is 'The values that a text may have; null if any.';
@@ -55,8 +47,8 @@ comment on column public.memory_kind_fields.max_length is
 comment on column public.memory_kind_fields.sha256_of is
   'The field of whose text this one must be the SHA-256, in hexadecimal digits; null if it is no checksum.';
 comment on column public.memory_kind_fields.parts is
-  'What each object in the field has, in order: a list of {field, type, is_required}; type is text where none is '
-  'given. Null if an object may have anything.';
+  'What each object in the field has, in order: a list of {field, type, is_required}; type is text where none is given. Null if '
+  'an object may have anything.';
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 
@@ -71,12 +63,10 @@ create policy platform_override on public.memory_kind_fields for select to l9_pl
 create policy definer_functions on public.memory_kind_fields to l9_owner using (true);
 comment on policy tenant_isolation on public.memory_kind_fields is
   'A caller sees the fields of the built-in kinds and of those of its own tenant.';
-comment on policy scope_access on public.memory_kind_fields is
-  'Every caller may read the rules that its memories obey.';
+comment on policy scope_access on public.memory_kind_fields is 'Every caller may read the rules that its memories obey.';
 comment on policy platform_override on public.memory_kind_fields is
   'Operators see the fields of every tenant''s kinds; each read is audited.';
 comment on policy definer_functions on public.memory_kind_fields is 'register_memory_kind() writes the fields.';
-
 grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all
 -- its rules.

@@ -1,10 +1,8 @@
 -- Checks the fields of a memory by the rules of its kind. The trigger apply_kind of packet_store calls
 -- check_fields().
 
-create function kinds.field_time(value jsonb, ends_day boolean default false)
-returns timestamptz
-language plpgsql immutable parallel safe set search_path = '' set timezone = 'UTC'
-as $$
+create function kinds.field_time(value jsonb, ends_day boolean default false) returns timestamptz
+language plpgsql immutable parallel safe set search_path = '' set timezone = 'UTC' as $$
 declare
   written constant text := value #>> '{}';
 begin
@@ -15,25 +13,18 @@ begin
     return written::timestamptz + case when ends_day and length(written) = 10 then interval '1 day' else '0' end;
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function kinds.field_time is
-  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an '
-  'offset it is in UTC. A date is the beginning of its day or, with ends_day, its end.';
+  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is '
+  'in UTC. A date is the beginning of its day or, with ends_day, its end.';
 
-create function kinds.with_article(kind text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function kinds.with_article(kind text) returns text language sql immutable parallel safe set search_path = ''
 return case when kind ~ '^[aeiou]' then 'an ' else 'a ' end || kind;
-
 comment on function kinds.with_article is 'The name of a kind in a sentence, such as an issue.';
 
 -- Checks the type first, then the length, the choices and that it is not blank, and then the parts of objects.
-create function kinds.check_value(kind text, field text, rule jsonb, value jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.check_value(kind text, field text, rule jsonb, value jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   type constant text := rule ->> 'type';
   most constant integer := (rule ->> 'max_length')::integer;
@@ -72,15 +63,12 @@ begin
   if rule ? 'parts' then
     perform kinds.check_parts(kind, field, rule -> 'parts', value);
   end if;
-end
-$$;
+end $$;
 
 -- Joins each object in the field with the rules of its parts, so that unknown, wrong and missing parts are found in
 -- one pass.
-create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   object record;
   part record;
@@ -109,20 +97,15 @@ begin
       end if;
     end loop;
   end loop;
-end
-$$;
-
+end $$;
 comment on function kinds.check_parts is
-  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as '
-  'steps.0.number.';
+  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as steps.0.number.';
 comment on function kinds.check_value is
   'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule of its field.';
 
 -- Three passes: required fields are there, every field is known and has a valid value, and checksums are right.
-create function kinds.check_fields(kind text, rules jsonb, fields jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.check_fields(kind text, rules jsonb, fields jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   rule_of constant jsonb := rules -> 'fields';
   field text;
@@ -148,13 +131,9 @@ begin
         format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
     end if;
   end loop;
-end
-$$;
-
+end $$;
 comment on function kinds.check_fields is
-  'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the '
-  'first field that breaks one.';
-
-grant execute on function
-  kinds.field_time, kinds.with_article, kinds.check_parts, kinds.check_value, kinds.check_fields
-to l9_agent, l9_admin, l9_worker;
+  'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field '
+  'that breaks one.';
+grant execute on function kinds.field_time, kinds.with_article, kinds.check_parts, kinds.check_value, kinds.check_fields to
+  l9_agent, l9_admin, l9_worker;

@@ -2,8 +2,7 @@
 -- end.
 
 create procedure kinds.define_built_in(kind text, purpose text, rules jsonb, fields jsonb)
-language plpgsql set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   defined public.memory_kinds := jsonb_populate_record(null::public.memory_kinds, rules);
 begin
@@ -18,8 +17,7 @@ begin
     defined.part_of_kind, defined.part_of_field, coalesce(defined.stands_beside, false))
   returning k.* into defined;
   perform kinds.define_fields(defined.kind_id, null, fields);
-end
-$$;
+end $$;
 
 call kinds.define_built_in('document',
   'A document. Its text is its title, or what the writer gives; memory_store cuts the Markdown in body_md into memories of '

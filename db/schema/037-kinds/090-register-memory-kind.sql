@@ -1,10 +1,8 @@
 -- Registers a kind of memories of a tenant, after a check of every rule. Admins call register_memory_kind() in psql
 -- or GraphQL.
 
-create function kinds.check_new_parts(field text, type text, parts jsonb)
-returns void
-language plpgsql immutable set search_path = ''
-as $$
+create function kinds.check_new_parts(field text, type text, parts jsonb) returns void
+language plpgsql immutable set search_path = '' as $$
 begin
   if parts is null then
     return;
@@ -22,16 +20,11 @@ begin
       'and its own type object or object[]',
       field, kinds.max_fields(), array_to_string(kinds.part_types(), ', ')), 'fields');
   end if;
-end
-$$;
+end $$;
+comment on function kinds.check_new_parts is 'Raises L9VAL unless these are parts that the objects in a field may have, or null.';
 
-comment on function kinds.check_new_parts is
-  'Raises L9VAL unless these are parts that the objects in a field may have, or null.';
-
-create function kinds.check_whole(kind text, part_of_kind text, part_of_field text, tenant_id uuid, ids text[])
-returns void
-language plpgsql stable set search_path = ''
-as $$
+create function kinds.check_whole(kind text, part_of_kind text, part_of_field text, tenant_id uuid, ids text[]) returns void
+language plpgsql stable set search_path = '' as $$
 declare
   whole public.memory_kinds;
 begin
@@ -54,18 +47,13 @@ begin
       select from public.memory_kinds k where k.tenant_id = check_whole.tenant_id and k.part_of_kind = check_whole.kind) then
     perform identity.raise_error('L9VAL', 'part_of_kind: this kind has parts, so it can be none itself', 'part_of_kind');
   end if;
-end
-$$;
-
+end $$;
 comment on function kinds.check_whole is
-  'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type '
-  'uuid.';
+  'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type uuid.';
 
 -- Checks one field after the other, so that the error names the one that is wrong.
-create function kinds.check_new_fields(fields jsonb)
-returns text[]
-language plpgsql immutable set search_path = ''
-as $$
+create function kinds.check_new_fields(fields jsonb) returns text[]
+language plpgsql immutable set search_path = '' as $$
 declare
   field jsonb;
   names text[] := '{}';
@@ -114,36 +102,20 @@ begin
   perform kinds.check_names(
     'fields', array(select f ->> 'sha256_of' from jsonb_array_elements(fields) as f where f ->> 'sha256_of' is not null), names);
   return names;
-end
-$$;
-
+end $$;
 comment on function kinds.check_new_fields is
   'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns their names.';
 
 -- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to
 -- define_fields().
 create function public.register_memory_kind(
-  kind text,
-  purpose text,
-  fields jsonb,
-  title_field text default null,
-  text_fields text[] default '{}',
-  identity_fields text[] default '{}',
-  identity_ends_when jsonb default null,
-  locked_when jsonb default null,
-  locked_fields text[] default null,
-  allowed_when_locked jsonb default '{}',
-  when_locked text default null,
-  archived_from text default null,
-  archived_after interval default null,
-  expires_from text default null,
-  expires_after interval default null,
-  tenant_id uuid default null,
-  part_of_kind text default null,
-  part_of_field text default null)
-returns public.memory_kinds
-language plpgsql volatile security definer set search_path = ''
-as $$
+  kind text, purpose text, fields jsonb, title_field text default null, text_fields text[] default '{}',
+  identity_fields text[] default '{}', identity_ends_when jsonb default null, locked_when jsonb default null,
+  locked_fields text[] default null, allowed_when_locked jsonb default '{}', when_locked text default null,
+  archived_from text default null, archived_after interval default null, expires_from text default null,
+  expires_after interval default null, tenant_id uuid default null, part_of_kind text default null,
+  part_of_field text default null) returns public.memory_kinds
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_memory_kind.tenant_id);
   names text[];
@@ -216,13 +188,10 @@ begin
   perform kinds.define_fields(saved.kind_id, saved.tenant_id, register_memory_kind.fields);
   select k.* into saved from public.memory_kinds k where k.kind_id = saved.kind_id;
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.register_memory_kind is
-  'Registers a kind of a tenant (by default the caller''s own), or changes it: rules (the columns of memory_kinds), '
-  'and fields, a list of {field, type, is_required, choices, max_length, sha256_of, parts, meaning}. Memories keep '
-  'what they have until their next change. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, '
-  'L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
-
+  'Registers a kind of a tenant (by default the caller''s own), or changes it: rules (the columns of memory_kinds), and fields, '
+  'a list of {field, type, is_required, choices, max_length, sha256_of, parts, meaning}. Memories keep what they have until '
+  'their next change. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is '
+  'the only way to write kinds.';
 grant execute on function public.register_memory_kind to l9_admin, l9_platform_admin;

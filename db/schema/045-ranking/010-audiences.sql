@@ -14,10 +14,9 @@ create table ranking.audiences (
   unlisted double precision not null,
   counted_at timestamptz not null default now()
 );
-
 comment on table ranking.audiences is
-  'Unexpired memories that the same callers may read: their number and average length, counted by a job. '
-  'audience_words holds their words.';
+  'Unexpired memories that the same callers may read: their number and average length, counted by a job. audience_words holds '
+  'their words.';
 comment on column ranking.audiences.audience_id is 'packets.audience_id() of the columns that follow.';
 comment on column ranking.audiences.memories is 'The number of memories when they were counted.';
 comment on column ranking.audiences.sampled is 'The number of memories, the newest ones, whose words were counted.';
@@ -33,12 +32,10 @@ do $$
 begin
   execute format('create policy word_search on ranking.audiences for select to l9_searcher using (%s)',
     identity.searcher_condition('audiences'));
-end
-$$;
+end $$;
 create policy worker_access on ranking.audiences to l9_worker using (true);
 comment on policy word_search on ranking.audiences is 'A search weighs words by the audiences of its caller.';
 comment on policy worker_access on ranking.audiences is 'The job that counts words writes the counts.';
-
 grant select on ranking.audiences to l9_searcher, l9_worker;
 grant insert, update, delete on ranking.audiences to l9_worker;
 -- Callers have no grant: ranking.weigh_words() reads the table for them.
@@ -49,7 +46,6 @@ create table ranking.audience_words (
   memories integer not null,
   primary key (audience_id, word)
 );
-
 comment on table ranking.audience_words is
   'In how many of the sampled memories of an audience a word occurs. Rare words are not listed.';
 comment on column ranking.audience_words.audience_id is 'The audience.';
@@ -63,7 +59,6 @@ create policy worker_access on ranking.audience_words to l9_worker using (true);
 comment on policy word_search on ranking.audience_words is
   'ranking.weigh_words() reads the words of audiences that ranking.audiences shows it.';
 comment on policy worker_access on ranking.audience_words is 'The job that counts words writes the counts.';
-
 grant select on ranking.audience_words to l9_searcher, l9_worker;
 grant insert, delete on ranking.audience_words to l9_worker;
 -- Callers have no grant, because nothing but the audience says who may read a row.
@@ -85,17 +80,15 @@ begin atomic
   where c.memories >= 100 and (a.audience_id is null or abs(c.memories - a.memories) > 0.1 * a.memories)
   order by c.memories desc;
 end;
-
 comment on function ranking.stale_audiences is
-  'The audiences of at least 100 memories whose number has changed by a tenth since they were counted. Smaller ones '
-  'hardly change a weight.';
+  'The audiences of at least 100 memories whose number has changed by a tenth since they were counted. Smaller ones hardly '
+  'change a weight.';
 
 -- The query is built as text, because the condition on the project must be `is null` or `=` for the index of newest
 -- memories.
 create function ranking.count_audience(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text, memories bigint)
 returns void
-language plpgsql volatile set search_path = '' set enable_seqscan = off set max_parallel_workers_per_gather = 0
-as $$
+language plpgsql volatile set search_path = '' set enable_seqscan = off set max_parallel_workers_per_gather = 0 as $$
 declare
   max_sampled constant integer := 5000;
   id constant uuid := packets.audience_id(tenant_id, org_id, user_id, project_id, scope);
@@ -126,17 +119,12 @@ begin
   from unnest(sample) as s (words) cross join unnest(s.words) as w
   group by hashtext(w.lexeme)
   having count(*) >= greatest(2, 0.002 * cardinality(sample));
-end
-$$;
-
+end $$;
 comment on function ranking.count_audience is
-  'Counts the words of the newest 5,000 memories of an audience. Words that fewer than two of a thousand hold are '
-  'not listed.';
+  'Counts the words of the newest 5,000 memories of an audience. Words that fewer than two of a thousand hold are not listed.';
 
-create function ranking.count_stale_audiences(at_most integer)
-returns integer
-language plpgsql volatile set search_path = ''
-as $$
+create function ranking.count_stale_audiences(at_most integer) returns integer
+language plpgsql volatile set search_path = '' as $$
 declare
   stale record;
   counted integer := 0;
@@ -146,12 +134,8 @@ begin
     counted := counted + 1;
   end loop;
   return counted;
-end
-$$;
-
+end $$;
 comment on function ranking.count_stale_audiences is
   'Counts the words of audiences that have changed, largest first; returns how many it counted.';
-
-grant execute on function
-  ranking.stale_audiences, ranking.count_audience, ranking.count_stale_audiences, packets.audience_id
-to l9_worker;
+grant execute on function ranking.stale_audiences, ranking.count_audience, ranking.count_stale_audiences, packets.audience_id to
+  l9_worker;

@@ -2,25 +2,18 @@
 -- the search for near-duplicates call weigh_words().
 
 create type ranking.word_weights as (weights double precision[], average_length double precision, memories double precision);
-
 comment on type ranking.word_weights is
-  'How much each word of a query tells: its inverse document frequency among memories that the caller may read; '
-  'their average length in different words, and their number: as it was when they were last counted or, before '
-  'that, at most 1,000.';
+  'How much each word of a query tells: its inverse document frequency among memories that the caller may read; their average '
+  'length in different words, and their number: as it was when they were last counted or, before that, at most 1,000.';
 
-create function ranking.word_weight(memories double precision, holders double precision)
-returns double precision
+create function ranking.word_weight(memories double precision, holders double precision) returns double precision
 language sql immutable parallel safe
 return ln(1 + (memories - least(holders, memories) + 0.5) / (least(holders, memories) + 0.5));
-
 comment on function ranking.word_weight is
   'Inverse document frequency as BM25 has it: of a word that `holders` of so many memories hold.';
 
-create function ranking.lexeme_query(lexeme text)
-returns tsquery
-language sql immutable parallel safe
+create function ranking.lexeme_query(lexeme text) returns tsquery language sql immutable parallel safe
 return ('''' || pg_catalog.replace(pg_catalog.replace(lexeme, '\', '\\'), '''', '''''') || '''')::pg_catalog.tsquery;
-
 comment on function ranking.lexeme_query is
   'The query for one word as it stands in a tsvector: it is not parsed or stemmed again.';
 
@@ -30,8 +23,7 @@ returns ranking.word_weights
 language plpgsql stable security definer set search_path = '' set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The plan does not depend on the words, and planning takes as long as weighing them.
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   max_audiences constant integer := 200;
   max_sampled constant integer := 1000;
@@ -87,10 +79,8 @@ begin
   select array_agg(w.weight order by w.place), (select t.average_length from total t), (select t.memories from total t)
   into answer.weights, answer.average_length, answer.memories from weighed w;
   return answer;
-end
-$$;
-
+end $$;
 comment on function ranking.weigh_words is
-  'Weights of words for the caller of a search in these scopes and this project (null: all): from the counts of the '
-  'audiences that it may read or, before they are counted, from the newest memories that it may read. Definer: it '
-  'reads the counts, to which callers have no grant.';
+  'Weights of words for the caller of a search in these scopes and this project (null: all): from the counts of the audiences '
+  'that it may read or, before they are counted, from the newest memories that it may read. Definer: it reads the counts, to '
+  'which callers have no grant.';

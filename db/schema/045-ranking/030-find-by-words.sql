@@ -21,14 +21,12 @@ create type ranking.word_filter as (
   branch text,
   hides_archived boolean
 );
-
 comment on type ranking.word_filter is
-  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those '
-  'of exactly project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, '
-  'and those of branch and of no branch.';
+  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly '
+  'project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, and those of branch and '
+  'of no branch.';
 
-create function ranking.filter_condition(filter ranking.word_filter)
-returns text
+create function ranking.filter_condition(filter ranking.word_filter) returns text
 language sql stable parallel safe set search_path = ''
 return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.scopes is not null then 'p.scope = any ($1.scopes)' end,
@@ -52,32 +50,25 @@ return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.hides_archived then '(p.archived_at is null or p.archived_at > now())' end,
   case when (filter.fields).path is not null then 'p.envelope operator(pg_catalog.@@) ($1.fields).path' end,
   case when (filter.fields).times is not null then 'packets.has_times(p.envelope, ($1.fields).times)' end);
-
 comment on function ranking.filter_condition is
-  'The condition on packet_store p that a word_filter, as $1, states. It has none of its values in it: functions of '
-  'l9_searcher run no text of a caller. What is not asked for is left out, because planning takes longer than the '
-  'scan.';
+  'The condition on packet_store p that a word_filter, as $1, states. It has none of its values in it: functions of l9_searcher '
+  'run no text of a caller. What is not asked for is left out, because planning takes longer than the scan.';
 
-create function ranking.occurrences(rank real)
-returns double precision
-language sql immutable parallel safe
+create function ranking.occurrences(rank real) returns double precision language sql immutable parallel safe
 return floor(1 / (1.64493406685 * (1.00000001 - rank)));
-
 comment on function ranking.occurrences is
-  'How often a word occurs in a text, given ts_rank(''{1,1,1,1}'', …) of that word: the sum of 1/n² over its '
-  'occurrences, divided by π²/6. ts_rank is many times faster than unnest().';
+  'How often a word occurs in a text, given ts_rank(''{1,1,1,1}'', …) of that word: the sum of 1/n² over its occurrences, '
+  'divided by π²/6. ts_rank is many times faster than unnest().';
 
 create function ranking.saturation(occurrences double precision, length_ratio double precision default null)
 returns double precision
 language sql immutable parallel safe
 return 2.2 * occurrences / (occurrences + case when length_ratio is null then 1.2 else 0.3 + 0.9 * length_ratio end);
-
 comment on function ranking.saturation is
-  'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or 0 without the ratio of the '
-  'text''s length to the average.';
+  'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or 0 without the ratio of the text''s '
+  'length to the average.';
 
 create type ranking.scored_memories as (ids uuid[], scores double precision[]);
-
 comment on type ranking.scored_memories is 'Memories with their scores, best first.';
 
 -- Scans the index deeper and deeper, until no memory that it has not seen can score higher than those that it
@@ -93,8 +84,7 @@ set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
 set enable_sort = off
 -- By default pg_textsearch guesses how many rows to rank first from the selectivity of the policies, for which a partial index
 -- has no statistics, and ranks every match. Off, it begins with the limit and continues while rows are filtered out: a fortieth.
-set pg_textsearch.filtered_seed = off
-as $$
+set pg_textsearch.filtered_seed = off as $$
 declare
   max_repeats constant integer := 24;
   -- More memories of nearly one score are a crowd that the words do not tell apart. A lower limit that looked at the scores
@@ -210,25 +200,19 @@ begin
   found.ids := found.ids || newest.ids[:wanted - walked];
   found.scores := found.scores || newest.scores[:wanted - walked];
   return found;
-end
-$$;
-
+end $$;
 comment on function ranking.walk_words is
-  'The memories of a bucket of tenants with the highest scores for weighed words (BM25 with b = 0). The index is '
-  'scanned until it is certain that no other memory scores higher, because the order of the index depends on rows '
-  'that the caller cannot read. Only l9_searcher may call it.';
-
-grant execute on function
-  ranking.walk_words, ranking.filter_condition, ranking.word_weight, ranking.lexeme_query, ranking.occurrences,
-  ranking.saturation
-to l9_searcher;
+  'The memories of a bucket of tenants with the highest scores for weighed words (BM25 with b = 0). The index is scanned until '
+  'it is certain that no other memory scores higher, because the order of the index depends on rows that the caller cannot read. '
+  'Only l9_searcher may call it.';
+grant execute on function ranking.walk_words, ranking.filter_condition, ranking.word_weight, ranking.lexeme_query,
+  ranking.occurrences, ranking.saturation to l9_searcher;
 
 -- A caller scans the bucket of its own tenant, an operator those of all tenants; the best of all of them are
 -- returned.
 create function ranking.find_by_words(lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
 returns uuid[]
-language plpgsql stable security definer set search_path = ''
-as $$
+language plpgsql stable security definer set search_path = '' as $$
 declare
   is_operator constant boolean := identity.current_role_name() = 'l9_platform_admin';
   tenant_id constant uuid := case when not is_operator then identity.current_tenant_id() end;
@@ -253,18 +237,13 @@ begin
     select f.id from unnest(answer.ids, answer.scores) as f (id, score)
     order by f.score desc, f.id desc
     limit wanted);
-end
-$$;
-
+end $$;
 comment on function ranking.find_by_words is
-  'The memories that the caller may read and that match the filter, with the highest scores for these words, '
-  'weighed as given. Definer: it reads the index of words, whose scores depend on rows that the caller cannot read. '
-  'The answer does not: it shows no score, and which memories it names is decided by what the caller may read.';
-
-grant execute on function
-  ranking.weigh_words, ranking.find_by_words, ranking.word_weight, ranking.lexeme_query, ranking.occurrences,
-  ranking.saturation
-to l9_agent, l9_admin, l9_platform_admin;
+  'The memories that the caller may read and that match the filter, with the highest scores for these words, weighed as given. '
+  'Definer: it reads the index of words, whose scores depend on rows that the caller cannot read. The answer does not: it shows '
+  'no score, and which memories it names is decided by what the caller may read.';
+grant execute on function ranking.weigh_words, ranking.find_by_words, ranking.word_weight, ranking.lexeme_query,
+  ranking.occurrences, ranking.saturation to l9_agent, l9_admin, l9_platform_admin;
 
 grant create on schema ranking to l9_searcher;
 alter function ranking.weigh_words owner to l9_searcher;

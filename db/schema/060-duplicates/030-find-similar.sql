@@ -1,13 +1,10 @@
 -- Finds near-duplicates of a text. resolve_similar(), similar_to_memory() and reflect() call find_similar().
 
-create function duplicates.similarity_threshold()
-returns real
-language sql immutable parallel safe set search_path = ''
+create function duplicates.similarity_threshold() returns real language sql immutable parallel safe set search_path = ''
 return 0.75;
-
 comment on function duplicates.similarity_threshold is
-  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the '
-  'pairs it was judged on.';
+  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was '
+  'judged on.';
 
 -- A place with few memories is compared whole. In others the candidates are the best by words and the nearest by
 -- meaning.
@@ -21,8 +18,7 @@ set search_path = pg_catalog, extensions
 -- The scan goes on past rows of other places, which must not push a near-duplicate out.
 set hnsw.iterative_scan = 'relaxed_order' set hnsw.ef_search = 100 set max_parallel_workers_per_gather = 0
 -- ranking.walk_words() explains this setting.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
 declare
   max_compared constant integer := 50;
   max_candidates constant integer := 10;
@@ -133,12 +129,9 @@ begin
   where c.similarity >= duplicates.similarity_threshold()
   order by c.similarity desc, c.packet_id
   limit max_candidates;
-end
-$$;
-
+end $$;
 comment on function duplicates.find_similar is
-  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, '
-  'most similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing '
-  'words hold a negation, a value or an opposite is not one.';
-
+  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar '
+  'first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a negation, a '
+  'value or an opposite is not one.';
 grant execute on function duplicates.similarity_threshold, duplicates.find_similar to l9_agent, l9_admin;

@@ -3,10 +3,8 @@
 
 create function duplicates.merge_into(
   target public.packet_store, content text, tags text[], parent_ids uuid[], ttl timestamptz, importance real, metadata jsonb,
-  envelope jsonb)
-returns public.save_result
-language plpgsql volatile set search_path = ''
-as $$
+  envelope jsonb) returns public.save_result
+language plpgsql volatile set search_path = '' as $$
 declare
   answer public.save_result;
   saved public.packet_store;
@@ -51,12 +49,9 @@ begin
       answer := null;
   end;
   return answer;
-end
-$$;
-
+end $$;
 comment on function duplicates.merge_into is
-  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of '
-  'a field the newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is '
-  'new; the result is null if the two can''t be merged.';
-
+  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of a field the '
+  'newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if '
+  'the two can''t be merged.';
 grant execute on function duplicates.merge_into to l9_agent, l9_admin;

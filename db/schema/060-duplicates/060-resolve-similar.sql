@@ -3,11 +3,9 @@
 
 create function duplicates.resolve_similar(
   on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[],
-  ttl timestamptz,
-  importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
+  ttl timestamptz, importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
 returns public.save_result
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   answer public.save_result;
@@ -63,11 +61,8 @@ begin
     end if;
   end loop;
   return answer;
-end
-$$;
-
+end $$;
 comment on function duplicates.resolve_similar is
-  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status '
-  'if it can; messages are only reported. Without a status the memory has to be inserted.';
-
+  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can; '
+  'messages are only reported. Without a status the memory has to be inserted.';
 grant execute on function duplicates.resolve_similar to l9_agent, l9_admin;

@@ -3,8 +3,7 @@
 
 create function public.record_feedback(access_id uuid, was_useful boolean, reason text default null)
 returns public.memory_feedback
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   memory_id uuid;
@@ -34,14 +33,10 @@ exception when foreign_key_violation then
   -- The memory was deleted concurrently.
   perform identity.raise_error('L9OWN',
     format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
-end
-$$;
-
+end $$;
 comment on function public.record_feedback is
-  'Records whether a memory that the caller was shown was useful, and why (at most 1000 bytes). access_id is that '
-  'of the hit. A second call for the same access replaces the first. Audited. L9OWN if the access does not exist, '
-  'is not the caller''s, or its memory can''t be read any more; the three cases give the same error. Errors: L9OWN, '
-  'L9VAL, L9LIM, L9AUT.';
-
+  'Records whether a memory that the caller was shown was useful, and why (at most 1000 bytes). access_id is that of the hit. A '
+  'second call for the same access replaces the first. Audited. L9OWN if the access does not exist, is not the caller''s, or its '
+  'memory can''t be read any more; the three cases give the same error. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.record_feedback to l9_agent, l9_admin;
 -- Operators get no grant: feedback is for those who work in the tenant.

@@ -2,18 +2,14 @@
 -- these functions.
 
 create type documents.present_section as (place integer, packet_id uuid, body_md text, "position" numeric);
-
-comment on type documents.present_section is
-  'A section as it is stored. place: its number in the order of the document, from 1.';
+comment on type documents.present_section is 'A section as it is stored. place: its number in the order of the document, from 1.';
 
 create type documents.wanted_section as (n integer, heading text, level integer, body_md text, place integer, "position" numeric);
-
 comment on type documents.wanted_section is
-  'A section as it should be. n: its number in the new order; place: that of the present section which it takes '
-  'over; null for none.';
+  'A section as it should be. n: its number in the new order; place: that of the present section which it takes over; null for '
+  'none.';
 
-create function documents.sections_of(document_id uuid)
-returns setof public.packet_store
+create function documents.sections_of(document_id uuid) returns setof public.packet_store
 language sql stable set search_path = ''
 begin atomic
   select p.*
@@ -21,13 +17,10 @@ begin atomic
   where p.part_of = sections_of.document_id and p.packet_type = 'section'
   order by (p.envelope ->> 'position')::numeric, p.packet_id;
 end;
-
 comment on function documents.sections_of is 'The sections of a document that the caller can see, in order.';
 
-create function documents.cut_next(middle text, fence text, most integer)
-returns text[]
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function documents.cut_next(middle text, fence text, most integer) returns text[]
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- One more than is written, which tells that the text goes on, and the last two, where the end of the stretch could move a cut.
   wanted constant integer := most + 1 + 2;
@@ -42,12 +35,10 @@ begin
     end if;
   end if;
   return documents.cut(middle, fence);
-end
-$$;
-
+end $$;
 comment on function documents.cut_next is
-  'The first pieces of a text that follows what is stored: one more than these, or all if it has no more. Cutting '
-  'goes from the beginning to the end, so they are those that it has as a whole.';
+  'The first pieces of a text that follows what is stored: one more than these, or all if it has no more. Cutting goes from the '
+  'beginning to the end, so they are those that it has as a whole.';
 
 -- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal
 -- text.
@@ -56,8 +47,7 @@ create function documents.cut_again(
 returns documents.wanted_section[]
 language plpgsql stable set search_path = ''
 -- A document has up to thousands of sections, of which the planner knows nothing.
-set enable_nestloop = off
-as $$
+set enable_nestloop = off as $$
 declare
   tenant_id constant uuid := identity.current_tenant_id();
   bytes constant bytea := convert_to(markdown, 'UTF8');
@@ -135,22 +125,18 @@ begin
     left join new_ones n on n.n = w.n
     left join old_ones o on (o.body, o.nth) = (n.body, n.nth)
     order by w.n);
-end
-$$;
-
+end $$;
 comment on function documents.cut_again is
-  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change '
-  'are kept; the text between them is cut anew, and a section of that part whose text existed before takes its '
-  'place. most_more: where all present sections are kept and more follow, one more than so many of these are '
-  'enough.';
+  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the '
+  'text between them is cut anew, and a section of that part whose text existed before takes its place. most_more: where all '
+  'present sections are kept and more follow, one more than so many of these are enough.';
 
 -- Sections in the longest rise keep their positions; the others get numbers between those of their neighbours.
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
 returns documents.wanted_section[]
 language plpgsql stable set search_path = ''
 -- A document has up to thousands of sections, of which the planner knows nothing.
-set enable_nestloop = off
-as $$
+set enable_nestloop = off as $$
 declare
   in_order constant integer[] := documents.longest_rise(
     array(select w.place from unnest(wanted) as w where w.place is not null order by w.n));
@@ -204,14 +190,9 @@ begin
       order by p.n);
   end if;
   return placed;
-end
-$$;
-
+end $$;
 comment on function documents.place_sections is
-  'Gives each section its position. A section with a new text replaces one whose text is gone between the same two '
-  'neighbours. Sections that stay in order keep their positions, unless no number is left between two of them; then '
-  'all are numbered anew.';
-
-grant execute on function
-  documents.sections_of, documents.cut_next, documents.cut_again, documents.place_sections
-to l9_agent, l9_admin, l9_platform_admin;
+  'Gives each section its position. A section with a new text replaces one whose text is gone between the same two neighbours. '
+  'Sections that stay in order keep their positions, unless no number is left between two of them; then all are numbered anew.';
+grant execute on function documents.sections_of, documents.cut_next, documents.cut_again, documents.place_sections to l9_agent,
+  l9_admin, l9_platform_admin;

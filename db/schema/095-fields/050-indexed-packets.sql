@@ -1,10 +1,8 @@
 -- Finds memories through the indexed fields of a where. Searches call indexed_packets() to narrow down what they look
 -- at. A condition must let every match through; the envelope then decides.
 
-create function fields.value_condition(operators jsonb)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function fields.value_condition(operators jsonb) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   wanted constant jsonb := coalesce(operators -> 'in', case when operators ? 'eq' then jsonb_build_array(operators -> 'eq') end);
   texts text[];
@@ -44,18 +42,14 @@ begin
         case when left(o.key, 1) = 'g' then '>=' else '<=' end, kinds.field_time(o.value, ends_day => o.key = 'lte')), ' and ')
     from jsonb_each(operators) o
     where o.key in ('gt', 'gte', 'lt', 'lte') and kinds.field_time(o.value) is not null);
-end
-$$;
-
+end $$;
 comment on function fields.value_condition is
-  'A condition on field_values v that holds for every value which satisfies these operators, and for few others. '
-  'Null if the index does not know, as for exists.';
+  'A condition on field_values v that holds for every value which satisfies these operators, and for few others. Null if the '
+  'index does not know, as for exists.';
 
 -- Asks the index of each field in turn, keeps the shortest list of memories, and stops once it has at most a hundred.
-create function fields.indexed_packets("where" jsonb, max_packets integer)
-returns uuid[]
-language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
-as $$
+create function fields.indexed_packets("where" jsonb, max_packets integer) returns uuid[]
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off as $$
 declare
   field record;
   condition text;
@@ -90,11 +84,8 @@ begin
     exit when cardinality(fewest) <= 100;
   end loop;
   return fewest;
-end
-$$;
-
+end $$;
 comment on function fields.indexed_packets is
-  'Memories that the caller may read and among which are all that satisfy a where, found through the index of one '
-  'of its fields. Null if no field is indexed, or if every index proposes more than max_packets.';
-
+  'Memories that the caller may read and among which are all that satisfy a where, found through the index of one of its fields. '
+  'Null if no field is indexed, or if every index proposes more than max_packets.';
 grant execute on function fields.value_condition, fields.indexed_packets to l9_agent, l9_admin, l9_platform_admin;

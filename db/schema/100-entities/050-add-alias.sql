@@ -1,10 +1,8 @@
 -- States that one name is another name of an entity. Callers use add_alias(); it calls add_alias_from(), which may
 -- write the table. A lock on the audience makes those that state aliases take turns.
 
-create function entities.add_alias_from(packet_id uuid, alias text, entity text)
-returns public.entity_aliases
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function entities.add_alias_from(packet_id uuid, alias text, entity text) returns public.entity_aliases
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   alias_name constant text := entities.check_name(add_alias_from.alias, 'alias');
   entity_name constant text := entities.check_name(add_alias_from.entity, 'entity');
@@ -64,23 +62,15 @@ begin
     where a.source_packet = add_alias_from.packet_id and a.alias_normalized = alias_name;
   end if;
   return saved;
-end
-$$;
-
+end $$;
 comment on function entities.add_alias_from is
-  'Stores an alias that a memory states, for a caller who can read the memory and write in its scope, or for a job. '
-  'Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
+  'Stores an alias that a memory states, for a caller who can read the memory and write in its scope, or for a job. Errors: '
+  'L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
 
 create function public.add_alias(
-  alias text,
-  entity text,
-  source_packet uuid default null,
-  scope text default 'developer',
-  project_id text default null
-)
+  alias text, entity text, source_packet uuid default null, scope text default 'developer', project_id text default null)
 returns public.entity_aliases
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   packet_id uuid := add_alias.source_packet;
 begin
@@ -93,14 +83,11 @@ begin
     perform derived.keep_alive(packet_id);
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
-end
-$$;
-
+end $$;
 comment on function public.add_alias is
-  'States that alias is another name of entity: what is stated of either is found by both. An agent''s alias counts '
-  'for others only while nobody else states something of the names, or once confirmed (confirm_alias). A name is an '
-  'alias of one entity and has no aliases then. source_packet: the memory that says so; left out, one is saved in '
-  'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
-
+  'States that alias is another name of entity: what is stated of either is found by both. An agent''s alias counts for others '
+  'only while nobody else states something of the names, or once confirmed (confirm_alias). A name is an alias of one entity and '
+  'has no aliases then. source_packet: the memory that says so; left out, one is saved in scope and project_id. Errors: L9VAL, '
+  'L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function entities.add_alias_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias to l9_agent, l9_admin;

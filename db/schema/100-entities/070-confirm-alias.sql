@@ -1,8 +1,7 @@
 -- An administrator makes an agent's alias count for everyone who can read it.
 
 create function public.confirm_alias(alias_id uuid) returns public.entity_aliases
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant identity.identity := identity.require_identity();
   confirmed public.entity_aliases;
@@ -26,12 +25,9 @@ begin
     perform packets.claim_text(confirmed.source_packet);
   end if;
   return confirmed;
-end
-$$;
-
+end $$;
 comment on function public.confirm_alias is
-  'Confirms an alias that an agent stated: from now on it counts for everyone who can read it, and the agent can''t '
-  'take away the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers can''t write the '
-  'table; the caller must be able to read the alias and to write in its scope.';
-
+  'Confirms an alias that an agent stated: from now on it counts for everyone who can read it, and the agent can''t take away '
+  'the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers can''t write the table; the caller must '
+  'be able to read the alias and to write in its scope.';
 grant execute on function public.confirm_alias to l9_admin;

@@ -2,21 +2,10 @@
 -- the work, and in queueJobRun() for work that waits.
 
 create function tasks.start_task(
-  type text,
-  tenant_id uuid default null,
-  payload jsonb default '{}',
-  scope text default null,
-  project_id text default null,
-  org_id uuid default null,
-  user_id uuid default null,
-  caller text default null,
-  job_key text default null,
-  is_queued boolean default false,
-  job_id bigint default null
-)
-returns uuid[]
-language plpgsql volatile security definer set search_path = ''
-as $$
+  type text, tenant_id uuid default null, payload jsonb default '{}', scope text default null, project_id text default null,
+  org_id uuid default null, user_id uuid default null, caller text default null, job_key text default null,
+  is_queued boolean default false, job_id bigint default null) returns uuid[]
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   tenant uuid;
   id uuid;
@@ -61,12 +50,9 @@ begin
     ids := ids || id;
   end loop;
   return ids;
-end
-$$;
-
+end $$;
 comment on function tasks.start_task is
-  'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids '
-  'for finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead '
-  'process left running is marked as failed. Definer: reads tenants, which jobs can''t read.';
-
+  'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids for '
+  'finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead process left running is '
+  'marked as failed. Definer: reads tenants, which jobs can''t read.';
 grant execute on function tasks.start_task to l9_worker;

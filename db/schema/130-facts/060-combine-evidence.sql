@@ -45,10 +45,9 @@ begin atomic
       (s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin, s.confidence, s.mentions, s.agents,
         s.valid_from, s.recorded_at, s.ttl);
 end;
-
 comment on function facts.compute_fact_confidence is
-  'Computes spelling, confidence, counts and times of facts from their evidence. The new fact keeps its updated_at. '
-  'Not executable by callers.';
+  'Computes spelling, confidence, counts and times of facts from their evidence. The new fact keeps its updated_at. Not '
+  'executable by callers.';
 
 create function facts.groups_to_merge(key facts.fact_key, is_single boolean) returns table (fact_id uuid, kept uuid)
 language sql stable set search_path = ''
@@ -76,16 +75,14 @@ begin atomic
   from grouped g
   order by g.place;
 end;
-
 comment on function facts.groups_to_merge is
-  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, '
-  'with no other value between them. What an agent states while an administrator''s fact holds stands beside that '
-  'fact. Not executable by callers.';
+  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, with no other '
+  'value between them. What an agent states while an administrator''s fact holds stands beside that fact. Not executable by '
+  'callers.';
 
 -- Moves the evidence and the number of reads of each duplicate to the fact that is kept, and deletes the duplicate.
 create function facts.merge_facts(key facts.fact_key, is_single boolean) returns boolean
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   duplicate record;
   has_merged boolean := false;
@@ -112,9 +109,7 @@ begin
     delete from public.knowledge_facts f where f.fact_id = duplicate.fact_id;
   end loop;
   return has_merged;
-end
-$$;
-
+end $$;
 comment on function facts.merge_facts is
-  'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true '
-  'if any were merged. Not executable by callers.';
+  'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true if any were '
+  'merged. Not executable by callers.';

@@ -2,10 +2,8 @@
 -- successors. Everything that changes evidence calls it, under the locks of lock_facts().
 
 create function facts.recompute_facts(
-  key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}')
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+  key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}') returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   changed_ids uuid[] := '{}';
   batch_ids uuid[];
@@ -61,10 +59,8 @@ begin
   if cardinality(packet_ids) > 0 then
     perform facts.recount_voices(packet_ids);
   end if;
-end
-$$;
-
+end $$;
 comment on function facts.recompute_facts is
-  'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source '
-  'memories and on packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the '
-  'predicate. Not executable by callers.';
+  'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source memories and on '
+  'packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by '
+  'callers.';

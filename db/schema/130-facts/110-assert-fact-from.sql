@@ -2,8 +2,7 @@
 -- store_extraction() for the facts that a chat model found.
 
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz, is_from_admin boolean) returns uuid
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   ruling public.knowledge_facts;
   neighbour public.knowledge_facts;
@@ -40,17 +39,13 @@ begin
     end if;
   end loop;
   return null;
-end
-$$;
-
+end $$;
 comment on function facts.fact_at is
-  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states '
-  'this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not '
-  'executable by callers.';
+  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states this and holds '
+  'at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
 
 create function facts.insert_fact(
-  key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)
-returns uuid
+  key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz) returns uuid
 language sql volatile set search_path = ''
 begin atomic
   insert into public.knowledge_facts as f (
@@ -62,26 +57,15 @@ begin atomic
     (key).object_normalized, insert_fact.valid_from, insert_fact.valid_from, clock_timestamp())
   returning f.fact_id;
 end;
-
 comment on function facts.insert_fact is 'Inserts a fact without evidence. Not executable by callers.';
 
 -- Locks the memory and the key, finds or inserts the fact, adds or strengthens the evidence, and recomputes. A new
 -- fact gets its confidence and validity then, like one that exists.
 create function facts.assert_fact_from(
-  packet_id uuid,
-  subject text,
-  predicate text,
-  object jsonb,
-  confidence double precision default 0.8,
-  valid_from timestamptz default null,
-  extracted_by text default null,
-  is_mention boolean default false,
-  into_world boolean default false,
-  valid_to timestamptz default null
-)
-returns public.knowledge_facts
-language plpgsql volatile security definer set search_path = ''
-as $$
+  packet_id uuid, subject text, predicate text, object jsonb, confidence double precision default 0.8,
+  valid_from timestamptz default null, extracted_by text default null, is_mention boolean default false,
+  into_world boolean default false, valid_to timestamptz default null) returns public.knowledge_facts
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id);
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
@@ -161,13 +145,10 @@ begin
   order by f.fact_id = id desc, f.valid_from desc
   limit 1;
   return fact;
-end
-$$;
-
+end $$;
 comment on function facts.assert_fact_from is
-  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the '
-  'memory holds the caller''s own words, so that repeating them counts as another mention. into_world: the fact '
-  'changes the world model, as every extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables '
-  'that callers can''t write; the caller must be able to read the memory and to write in its scope.';
-
+  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the '
+  'caller''s own words, so that repeating them counts as another mention. into_world: the fact changes the world model, as every '
+  'extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be '
+  'able to read the memory and to write in its scope.';
 grant execute on function facts.assert_fact_from to l9_agent, l9_admin, l9_worker;

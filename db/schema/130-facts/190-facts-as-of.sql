@@ -6,7 +6,6 @@ create type public.fact_as_of as (
   valid_to timestamptz,
   replaced public.knowledge_facts
 );
-
 comment on type public.fact_as_of is 'A fact as it was known at a point in time.';
 comment on column public.fact_as_of.fact is 'The fact with the present values of its row.';
 comment on column public.fact_as_of.valid_from is 'Start of validity, as known at that time.';
@@ -53,24 +52,16 @@ begin atomic
     partition by n.audience_id, n.subject_normalized, n.predicate, case when not n.is_single_valued then n.fact_id end
     order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id);
 end;
-
 comment on function facts.facts_known_at is
-  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each '
-  'began and ended, and which fact it had superseded. What an administrator''s fact outranked is left out.';
+  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, '
+  'and which fact it had superseded. What an administrator''s fact outranked is left out.';
 
 -- Joins what was known then to the present rows, so that row-level security decides by where a fact is today, and
 -- what was erased is never shown again.
 create function public.facts_as_of(
-  valid_at timestamptz default null,
-  known_at timestamptz default null,
-  subject text default null,
-  predicate text default null,
-  object jsonb default null,
-  k integer default 100
-)
-returns setof public.fact_as_of
-language plpgsql volatile set search_path = ''
-as $$
+  valid_at timestamptz default null, known_at timestamptz default null, subject text default null, predicate text default null,
+  object jsonb default null, k integer default 100) returns setof public.fact_as_of
+language plpgsql volatile set search_path = '' as $$
 declare
   matching public.fact_as_of[];
 begin
@@ -93,13 +84,9 @@ begin
       || array(select (a).replaced from unnest(matching) a where ((a).replaced).fact_id is not null),
     is_use => false);
   return query select (a).* from unnest(matching) a;
-end
-$$;
-
+end $$;
 comment on function public.facts_as_of is
-  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with '
-  'the fact that it had superseded. A retracted fact was known until its retraction. Facts that were erased, or '
-  'moved to where the caller can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. '
-  'Errors: L9LIM, L9AUT.';
-
+  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with the fact that '
+  'it had superseded. A retracted fact was known until its retraction. Facts that were erased, or moved to where the caller '
+  'can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. Errors: L9LIM, L9AUT.';
 grant execute on function facts.facts_known_at, public.facts_as_of to l9_agent, l9_admin, l9_platform_admin;

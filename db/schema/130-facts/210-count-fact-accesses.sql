@@ -1,7 +1,6 @@
 -- Counts how often facts were found, from the access log into knowledge_facts. roll_up_accesses() calls it.
 
-create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
-returns void
+create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz) returns void
 language sql volatile set search_path = ''
 begin atomic
   with accessed as (
@@ -24,10 +23,9 @@ begin atomic
   from accessed a join locked l on l.fact_id = a.fact_id
   where f.fact_id = a.fact_id;
 end;
-
 comment on function facts.roll_up_fact_accesses_between is
-  'Adds the accesses of these transactions that are later than era_after to access_count of the facts. '
-  'roll_up_accesses() chooses the range.';
+  'Adds the accesses of these transactions that are later than era_after to access_count of the facts. roll_up_accesses() '
+  'chooses the range.';
 
 -- An index on knowledge_facts calls content_hash(), so updating a fact needs the right to execute it.
 grant execute on function facts.roll_up_fact_accesses_between, packets.content_hash to l9_worker;
