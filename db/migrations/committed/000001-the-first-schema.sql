@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:4d3420a427e847b4d5b997d16d5d05891851a9a4
+--! Hash: sha1:3e86ea397fda2eefb881cc6fc75fcc2405fe71d8
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -223,19 +223,8 @@ grant execute on function identity.claim, identity.list_claim, identity.current_
 -- them through current_tenant_id() and its neighbours.
 
 create type identity.identity as (
-  tenant_id uuid,
-  org_id uuid,
-  user_id uuid,
-  caller text,
-  creator text,
-  source text,
-  agent text,
-  role text,
-  readable_scopes text[],
-  writable_scopes text[],
-  projects text[],
-  can_clean_up boolean
-);
+  tenant_id uuid, org_id uuid, user_id uuid, caller text, creator text, source text, agent text, role text,
+  readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean);
 comment on type identity.identity is
   'The caller of this transaction and its permissions, after its claims were limited by the actor''s row.';
 
@@ -509,8 +498,7 @@ create trigger _600_active_actors after insert or update or delete on public.ten
 create trigger _610_active_actors after truncate on public.tenants
   for each statement execute function identity.tg__refresh_active_actors();
 
-alter table public.tenants enable row level security;
-alter table public.tenants force row level security;
+alter table public.tenants enable row level security, force row level security;
 
 create policy tenant_isolation on public.tenants as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -555,13 +543,11 @@ comment on column public.orgs.name is 'Display name, unique in the tenant.';
 comment on column public.orgs.is_active is 'If false, a caller that claims this org has no identity, whatever its token says.';
 comment on column public.orgs.created_at is 'When the org was registered.';
 
-alter table public.orgs enable row level security;
-alter table public.orgs force row level security;
+alter table public.orgs enable row level security, force row level security;
 
 create policy tenant_isolation on public.orgs as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.orgs as restrictive to l9_agent
-  using (org_id = (select identity.current_org_id()));
+create policy org_isolation on public.orgs as restrictive to l9_agent using (org_id = (select identity.current_org_id()));
 create policy scope_access on public.orgs for select to l9_agent using (true);
 create policy admin_override on public.orgs for select to l9_admin using (true);
 create policy platform_override on public.orgs for select to l9_platform_admin
@@ -612,15 +598,13 @@ comment on column public.users.name is 'Display name.';
 comment on column public.users.is_active is 'If false, a caller that claims this user has no identity, whatever its token says.';
 comment on column public.users.created_at is 'When the user was registered.';
 
-alter table public.users enable row level security;
-alter table public.users force row level security;
+alter table public.users enable row level security, force row level security;
 
 create policy tenant_isolation on public.users as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy org_isolation on public.users as restrictive to l9_agent
   using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.users as restrictive to l9_agent
-  using (user_id = (select identity.current_user_id()));
+create policy user_visibility on public.users as restrictive to l9_agent using (user_id = (select identity.current_user_id()));
 create policy scope_access on public.users for select to l9_agent using (true);
 create policy admin_override on public.users for select to l9_admin using (true);
 create policy platform_override on public.users for select to l9_platform_admin
@@ -674,8 +658,7 @@ create trigger _600_active_actors after insert or update or delete on public.sco
 create trigger _610_active_actors after truncate on public.scopes
   for each statement execute function identity.tg__refresh_active_actors();
 
-alter table public.scopes enable row level security;
-alter table public.scopes force row level security;
+alter table public.scopes enable row level security, force row level security;
 
 create policy tenant_isolation on public.scopes as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -790,15 +773,12 @@ create trigger _600_active_actors after insert or update or delete on public.act
 create trigger _610_active_actors after truncate on public.actors
   for each statement execute function identity.tg__refresh_active_actors();
 
-alter table public.actors enable row level security;
-alter table public.actors force row level security;
+alter table public.actors enable row level security, force row level security;
 
 create policy tenant_isolation on public.actors as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.actors for select to l9_agent
-  using (caller = (select identity.current_caller()));
-create policy admin_override on public.actors for select to l9_admin
-  using ((select identity.current_caller()) is not null);
+create policy scope_access on public.actors for select to l9_agent using (caller = (select identity.current_caller()));
+create policy admin_override on public.actors for select to l9_admin using ((select identity.current_caller()) is not null);
 create policy platform_override on public.actors for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('actors')));
 create policy definer_functions on public.actors for select to l9_owner using (true);
@@ -835,8 +815,7 @@ comment on table identity.active_actors is
   'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants recompute it in the '
   'same transaction; nothing else writes it.';
 
-alter table identity.active_actors enable row level security;
-alter table identity.active_actors force row level security;
+alter table identity.active_actors enable row level security, force row level security;
 
 create policy tenant_isolation on identity.active_actors as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -955,8 +934,7 @@ comment on column public.api_keys.created_by is 'Caller that created the key, or
 comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
 comment on column public.api_keys.revoked_at is 'When the key was revoked. Null: it is not revoked.';
 
-alter table public.api_keys enable row level security;
-alter table public.api_keys force row level security;
+alter table public.api_keys enable row level security, force row level security;
 
 create policy tenant_isolation on public.api_keys as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -998,8 +976,7 @@ comment on table identity.api_key_hashes is
   'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither guessed nor reversed.';
 comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';
 
-alter table identity.api_key_hashes enable row level security;
-alter table identity.api_key_hashes force row level security;
+alter table identity.api_key_hashes enable row level security, force row level security;
 
 create policy definer_functions on identity.api_key_hashes for select to l9_owner using (true);
 create policy definer_inserts on identity.api_key_hashes for insert to l9_owner with check (true);
@@ -1401,9 +1378,7 @@ create table public.audit_log (
 alter table public.audit_log alter column details set statistics 0;
 
 create index audit_log_xid_idx on public.audit_log (xid);
-
 create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, audit_id);
-
 create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
 comment on table public.audit_log is
   'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows of their '
@@ -1439,13 +1414,11 @@ comment on column public.audit_log.details is
   'Always holds caller, creator, source and tool_name, org_id and user_id if the caller acted for them, and correlation_id, '
   'session_id and trace_id if they are known; then ids, filters and counts. It never holds contents.';
 
-create trigger _200_append_only
-  before update or delete or truncate on public.audit_log
+create trigger _200_append_only before update or delete or truncate on public.audit_log
   for each statement execute function l9_guard.tg_append_only();
 
 alter table public.audit_log enable always trigger _200_append_only;
-alter table public.audit_log enable row level security;
-alter table public.audit_log force row level security;
+alter table public.audit_log enable row level security, force row level security;
 
 create policy tenant_isolation on public.audit_log as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -1605,8 +1578,7 @@ comment on column public.audit_query_texts.scope is 'Scope, as in audit_log.';
 comment on column public.audit_query_texts.query is 'Text that was searched for.';
 comment on column public.audit_query_texts.user_id is 'User that the caller acted for.';
 
-alter table public.audit_query_texts enable row level security;
-alter table public.audit_query_texts force row level security;
+alter table public.audit_query_texts enable row level security, force row level security;
 
 create policy tenant_isolation on public.audit_query_texts as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -1745,13 +1717,11 @@ comment on column public.audit_seals.rows_hash is 'SHA-256 over the ids and hash
 comment on column public.audit_seals.previous_hash is 'seal_hash of the previous seal; null for the first.';
 comment on column public.audit_seals.seal_hash is 'SHA-256 over all other columns of the seal.';
 
-create trigger _200_append_only
-  before update or delete or truncate on public.audit_seals
+create trigger _200_append_only before update or delete or truncate on public.audit_seals
   for each statement execute function l9_guard.tg_append_only();
 
 alter table public.audit_seals enable always trigger _200_append_only;
-alter table public.audit_seals enable row level security;
-alter table public.audit_seals force row level security;
+alter table public.audit_seals enable row level security, force row level security;
 
 create policy platform_override on public.audit_seals for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('audit_seals')));
@@ -1789,13 +1759,11 @@ comment on column public.audit_archives.seal_rows is 'Number of its rows that ea
 comment on column public.audit_archives.archived_at is 'When it was detached.';
 comment on column public.audit_archives.archived_by is 'Caller that detached it.';
 
-create trigger _200_append_only
-  before update or delete or truncate on public.audit_archives
+create trigger _200_append_only before update or delete or truncate on public.audit_archives
   for each statement execute function l9_guard.tg_append_only();
 
 alter table public.audit_archives enable always trigger _200_append_only;
-alter table public.audit_archives enable row level security;
-alter table public.audit_archives force row level security;
+alter table public.audit_archives enable row level security, force row level security;
 
 create policy platform_override on public.audit_archives for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('audit_archives')));
@@ -1979,18 +1947,8 @@ comment on function audit.require_auditor is
 -- Checks audit_log against its seals. Admins call verify_audit() in psql or GraphQL, or run `l9-memory audit verify`.
 
 create type public.audit_verification as (
-  ok boolean,
-  seals bigint,
-  rows bigint,
-  unsealed bigint,
-  archived bigint,
-  broken_seal bigint,
-  broken_row uuid,
-  reason text,
-  head text,
-  last_seal bigint,
-  is_complete boolean
-);
+  ok boolean, seals bigint, rows bigint, unsealed bigint, archived bigint, broken_seal bigint, broken_row uuid, reason text,
+  head text, last_seal bigint, is_complete boolean);
 comment on type public.audit_verification is
   'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all tenants.';
 comment on column public.audit_verification.ok is
@@ -2357,17 +2315,8 @@ grant usage on schema administration to l9_agent, l9_admin, l9_platform_admin, l
 -- Requires an administrator and says what it may change and grant. The functions of administrators begin with these.
 
 create type administration.administrator as (
-  target_tenant_id uuid,
-  own_tenant_id uuid,
-  caller text,
-  org_id uuid,
-  user_id uuid,
-  is_operator boolean,
-  readable_scopes text[],
-  writable_scopes text[],
-  projects text[],
-  can_clean_up boolean
-);
+  target_tenant_id uuid, own_tenant_id uuid, caller text, org_id uuid, user_id uuid, is_operator boolean, readable_scopes text[],
+  writable_scopes text[], projects text[], can_clean_up boolean);
 comment on type administration.administrator is
   'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
 
@@ -3102,13 +3051,7 @@ grant execute on function public.bind_login to l9_platform_admin;
 -- Creates API keys of actors. Admins call create_api_key() in psql or GraphQL; revoke_api_key() shares the check of
 -- what they may grant.
 
-create type public.new_api_key as (
-  api_key text,
-  key_id uuid,
-  name text,
-  caller text,
-  expires_at timestamptz
-);
+create type public.new_api_key as (api_key text, key_id uuid, name text, caller text, expires_at timestamptz);
 comment on type public.new_api_key is 'An API key that was just created.';
 comment on column public.new_api_key.api_key is 'The key. It is returned only once, here.';
 comment on column public.new_api_key.key_id is 'Id, the argument of revoke_api_key().';
@@ -3347,8 +3290,7 @@ comment on column administration.call_counts.key is
 comment on column administration.call_counts.points is 'The number of calls.';
 comment on column administration.call_counts.expire is 'End of the minute, in milliseconds since 1970.';
 
-alter table administration.call_counts enable row level security;
-alter table administration.call_counts force row level security;
+alter table administration.call_counts enable row level security, force row level security;
 
 create policy worker_access on administration.call_counts to l9_worker using (true);
 comment on policy worker_access on administration.call_counts is 'Gateways count calls. No caller can read the table.';
@@ -4080,8 +4022,7 @@ comment on column public.secret_patterns.source is 'Where the format is describe
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';
 
-alter table public.secret_patterns enable row level security;
-alter table public.secret_patterns force row level security;
+alter table public.secret_patterns enable row level security, force row level security;
 
 create policy tenant_isolation on public.secret_patterns as restrictive to l9_agent, l9_admin
   using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
@@ -5114,8 +5055,7 @@ comment on column public.secret_settings.own_test is
   'that; null if there is none. The functions that change patterns and settings keep it.';
 comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
 
-alter table public.secret_settings enable row level security;
-alter table public.secret_settings force row level security;
+alter table public.secret_settings enable row level security, force row level security;
 
 create policy tenant_isolation on public.secret_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -5168,8 +5108,7 @@ comment on column public.secret_exceptions.reason is 'Why it is harmless, 1 to 5
 comment on column public.secret_exceptions.is_active is 'False if the exception holds no longer.';
 comment on column public.secret_exceptions.created_at is 'When the exception was added.';
 
-alter table public.secret_exceptions enable row level security;
-alter table public.secret_exceptions force row level security;
+alter table public.secret_exceptions enable row level security, force row level security;
 
 create policy tenant_isolation on public.secret_exceptions as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -6546,8 +6485,7 @@ comment on column public.memory_kinds.rules is
 comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
 comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
 
-alter table public.memory_kinds enable row level security;
-alter table public.memory_kinds force row level security;
+alter table public.memory_kinds enable row level security, force row level security;
 
 create policy tenant_isolation on public.memory_kinds as restrictive to l9_agent, l9_admin
   using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
@@ -6622,8 +6560,7 @@ comment on column public.memory_kind_fields.parts is
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 
-alter table public.memory_kind_fields enable row level security;
-alter table public.memory_kind_fields force row level security;
+alter table public.memory_kind_fields enable row level security, force row level security;
 
 create policy tenant_isolation on public.memory_kind_fields as restrictive to l9_agent, l9_admin
   using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
@@ -9486,8 +9423,7 @@ comment on column ranking.audience_words.audience_id is 'The audience.';
 comment on column ranking.audience_words.word is 'hashtext() of the word, so that no text of a memory stands here.';
 comment on column ranking.audience_words.memories is 'The number of sampled memories that hold the word.';
 
-alter table ranking.audience_words enable row level security;
-alter table ranking.audience_words force row level security;
+alter table ranking.audience_words enable row level security, force row level security;
 create policy word_search on ranking.audience_words for select to l9_searcher using (true);
 create policy worker_access on ranking.audience_words to l9_worker using (true);
 comment on policy word_search on ranking.audience_words is
@@ -9667,25 +9603,9 @@ comment on function ranking.weigh_words is
 -- call find_by_words().
 
 create type ranking.word_filter as (
-  scopes text[],
-  project_id text,
-  is_exact_place boolean,
-  org_id uuid,
-  user_id uuid,
-  kinds text[],
-  tags text[],
-  has_every_tag boolean,
-  since timestamptz,
-  until timestamptz,
-  thread_id text,
-  creator text,
-  excluded_packet_id uuid,
-  unchanged_since timestamptz,
-  speaker text,
-  fields packets.where_condition,
-  branch text,
-  hides_archived boolean
-);
+  scopes text[], project_id text, is_exact_place boolean, org_id uuid, user_id uuid, kinds text[], tags text[],
+  has_every_tag boolean, since timestamptz, until timestamptz, thread_id text, creator text, excluded_packet_id uuid,
+  unchanged_since timestamptz, speaker text, fields packets.where_condition, branch text, hides_archived boolean);
 comment on type ranking.word_filter is
   'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly '
   'project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, and those of branch and '
@@ -11437,8 +11357,7 @@ comment on column duplicates.telling_words.means is
   'Words of the same meaning are the same word. Of instead, prefixes and suffixes: group and side, as in on/1 and on/2.';
 comment on column duplicates.telling_words.is_shared is 'True if the word means something else in another language.';
 
-alter table duplicates.telling_words enable row level security;
-alter table duplicates.telling_words force row level security;
+alter table duplicates.telling_words enable row level security, force row level security;
 create policy scope_access on duplicates.telling_words for select to l9_agent, l9_admin, l9_owner using (true);
 create policy definer_functions on duplicates.telling_words for insert to l9_owner with check (true);
 comment on policy scope_access on duplicates.telling_words is 'Every caller may read them: they are the same in all databases.';
@@ -12452,8 +12371,7 @@ comment on policy definer_functions on importance.memory_access_log is
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.
 
-create trigger _200_append_only
-  before update or delete or truncate on importance.memory_access_log
+create trigger _200_append_only before update or delete or truncate on importance.memory_access_log
   for each statement execute function importance.tg_memory_access_log__append_only();
 alter table importance.memory_access_log enable always trigger _200_append_only;
 
@@ -12598,8 +12516,7 @@ comment on column public.memory_feedback.tenant_id is 'The tenant of the memory 
 comment on column public.memory_feedback.org_id is 'The org that the caller acted for.';
 comment on column public.memory_feedback.user_id is 'The user that the caller acted for.';
 
-alter table public.memory_feedback enable row level security;
-alter table public.memory_feedback force row level security;
+alter table public.memory_feedback enable row level security, force row level security;
 
 create policy tenant_isolation on public.memory_feedback as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -12625,8 +12542,7 @@ create policy own_feedback on public.memory_feedback as restrictive for update t
     agent_id = (select identity.current_caller())
     and org_id is not distinct from (select identity.current_org_id())
     and user_id is not distinct from (select identity.current_user_id()));
-create policy scope_access on public.memory_feedback to l9_agent
-  using (agent_id = (select identity.current_caller()));
+create policy scope_access on public.memory_feedback to l9_agent using (agent_id = (select identity.current_caller()));
 create policy admin_override on public.memory_feedback to l9_admin using (true);
 create policy platform_override on public.memory_feedback for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('memory_feedback')));
@@ -12660,11 +12576,9 @@ create trigger _310_stamp_text before insert or update on public.memory_feedback
 
 call secrets.guard_table('public.memory_feedback', array['agent_id']);
 
-create trigger _500_audit_insert after insert on public.memory_feedback
-  referencing new table as new_rows
+create trigger _500_audit_insert after insert on public.memory_feedback referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();
-create trigger _500_audit_update after update on public.memory_feedback
-  referencing new table as new_rows
+create trigger _500_audit_update after update on public.memory_feedback referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();
 --! EndIncluded 070-importance/030-memory-feedback.sql
 --! Included 070-importance/050-record-feedback.sql
@@ -12808,8 +12722,7 @@ comment on column public.memory_signals.read_at is 'When the last of these agent
 comment on column public.memory_signals.contradiction_count is
   'How many agents contradict the memory by facts of other memories.';
 
-alter table public.memory_signals enable row level security;
-alter table public.memory_signals force row level security;
+alter table public.memory_signals enable row level security, force row level security;
 
 create policy tenant_isolation on public.memory_signals as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -12865,8 +12778,7 @@ comment on column importance.memory_voices.has_asserted is
   'True if it asserted a fact that the memory, written by another, states.';
 comment on column importance.memory_voices.has_contradicted is 'True if it asserted a fact that contradicts the memory.';
 
-alter table importance.memory_voices enable row level security;
-alter table importance.memory_voices force row level security;
+alter table importance.memory_voices enable row level security, force row level security;
 
 create policy worker_access on importance.memory_voices to l9_worker using (true);
 create policy definer_functions on importance.memory_voices to l9_owner using (true);
@@ -12999,8 +12911,7 @@ comment on column importance.pending_recounts.recount_id is 'The order of the qu
 comment on column importance.pending_recounts.packet_id is 'The memory, which may have been deleted since.';
 comment on column importance.pending_recounts.queued_at is 'When the row was queued.';
 
-alter table importance.pending_recounts enable row level security;
-alter table importance.pending_recounts force row level security;
+alter table importance.pending_recounts enable row level security, force row level security;
 
 create policy worker_access on importance.pending_recounts to l9_worker using (true);
 create policy definer_functions on importance.pending_recounts to l9_owner using (true);
@@ -13018,8 +12929,7 @@ comment on function importance.tg_memory_feedback__recount is
   'Queues the memories on which feedback was deleted, so that an erased vote stops counting. Definer: callers can''t write the '
   'queue.';
 
-create trigger _900_recount after delete on public.memory_feedback
-  referencing old table as old_rows
+create trigger _900_recount after delete on public.memory_feedback referencing old table as old_rows
   for each statement execute function importance.tg_memory_feedback__recount();
 --! EndIncluded 070-importance/100-pending-recounts.sql
 --! Included 070-importance/110-memory-citations.sql
@@ -13046,8 +12956,7 @@ comment on column importance.memory_citations.content_hash is
 
 alter table importance.memory_citations alter column content_hash set statistics 0;
 
-alter table importance.memory_citations enable row level security;
-alter table importance.memory_citations force row level security;
+alter table importance.memory_citations enable row level security, force row level security;
 
 create policy scope_access on importance.memory_citations for select to l9_agent, l9_admin
   using (exists (select from public.packet_store p where p.packet_id = memory_citations.cited_by));
@@ -13104,8 +13013,7 @@ comment on function importance.tg_packet_store__cite is
   'callers can''t write these tables.';
 
 create trigger _640_cite_insert after insert on public.packet_store
-  for each row when (new.parent_ids <> '{}')
-  execute function importance.tg_packet_store__cite();
+  for each row when (new.parent_ids <> '{}') execute function importance.tg_packet_store__cite();
 create trigger _640_cite_delete after delete on public.packet_store
   for each row execute function importance.tg_packet_store__cite();
 create trigger _640_cite_update after update on public.packet_store
@@ -13155,8 +13063,7 @@ comment on column importance.access_roll_up.era_after is
 comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
 comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
 
-alter table importance.access_roll_up enable row level security;
-alter table importance.access_roll_up force row level security;
+alter table importance.access_roll_up enable row level security, force row level security;
 create policy worker_access on importance.access_roll_up to l9_worker using (true);
 create policy definer_functions on importance.access_roll_up to l9_owner using (true);
 comment on policy worker_access on importance.access_roll_up is 'The job continues from this position.';
@@ -16530,8 +16437,7 @@ comment on column public.field_indexes.field is 'The field, such as status or ow
 comment on column public.field_indexes.created_by is 'The administrator that registered the index.';
 comment on column public.field_indexes.created_at is 'When the index was registered.';
 
-alter table public.field_indexes enable row level security;
-alter table public.field_indexes force row level security;
+alter table public.field_indexes enable row level security, force row level security;
 
 create policy tenant_isolation on public.field_indexes as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -16664,9 +16570,8 @@ comment on function fields.tg_packet_store__index_fields is
   'Writes the values of the indexed fields of a memory. Definer: callers can''t write field_values.';
 
 -- Most memories have a content and nothing else, and pay for one comparison.
-create trigger _610_index_fields after insert on public.packet_store for each row
-  when (new.envelope - 'content' <> '{}')
-  execute function fields.tg_packet_store__index_fields();
+create trigger _610_index_fields after insert on public.packet_store
+  for each row when (new.envelope - 'content' <> '{}') execute function fields.tg_packet_store__index_fields();
 create trigger _610_index_fields_again after update of envelope on public.packet_store for each row
   when (new.envelope - 'content' <> old.envelope - 'content')
   execute function fields.tg_packet_store__index_fields();
@@ -17017,8 +16922,7 @@ comment on column entities.tables_with_names.key_column is 'Its key, which the e
 comment on column entities.tables_with_names.evidence_table is 'The table of its evidence, with the column agent.';
 comment on column entities.tables_with_names.name_columns is 'The columns that hold names.';
 
-alter table entities.tables_with_names enable row level security;
-alter table entities.tables_with_names force row level security;
+alter table entities.tables_with_names enable row level security, force row level security;
 create policy definer_functions on entities.tables_with_names to l9_owner using (true);
 comment on policy definer_functions on entities.tables_with_names is
   'Migrations register tables, and functions of the owner ask whether an alias counts.';
@@ -17895,8 +17799,7 @@ comment on column public.fact_predicates.description is 'What the predicate says
 comment on column public.fact_predicates.created_at is 'When the predicate was first registered.';
 comment on column public.fact_predicates.updated_at is 'When the predicate was last registered again.';
 
-alter table public.fact_predicates enable row level security;
-alter table public.fact_predicates force row level security;
+alter table public.fact_predicates enable row level security, force row level security;
 
 create policy tenant_isolation on public.fact_predicates as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -18182,13 +18085,7 @@ values ('knowledge_facts', 'fact_id', 'fact_evidence', '{subject_normalized,obje
 -- Which facts belong together, and the locks for them. Every function that writes facts first builds a key, calls
 -- lock_facts(), and reads what it recomputes by facts_with_key().
 
-create type facts.fact_key as (
-  tenant_id uuid,
-  audience_id uuid,
-  subject_normalized text,
-  predicate text,
-  object_normalized text
-);
+create type facts.fact_key as (tenant_id uuid, audience_id uuid, subject_normalized text, predicate text, object_normalized text);
 comment on type facts.fact_key is
   'Identifies the facts that are recomputed together: within one audience, all facts of a subject and a single-valued predicate; '
   'for a multi-valued predicate, only those with one object.';
@@ -18874,8 +18771,7 @@ comment on function facts.tg_packet_store__recount_facts is
   'Definer: callers can''t write these tables.';
 
 create trigger _650_recount_facts after update of envelope on public.packet_store
-  for each row when (new.content_hash is distinct from old.content_hash)
-  execute function facts.tg_packet_store__recount_facts();
+  for each row when (new.content_hash is distinct from old.content_hash) execute function facts.tg_packet_store__recount_facts();
 --! EndIncluded 130-facts/130-withdraw-evidence.sql
 --! Included 130-facts/140-move-evidence.sql
 -- Facts follow their memory when its scope, project, owner or expiry changes. A trigger of packet_store calls
@@ -19184,11 +19080,7 @@ grant execute on function facts.names_of_object, public.find_facts to l9_agent, 
 -- What was believed at an earlier time, over both axes of time. Callers reach facts_as_of() over GraphQL and psql.
 
 create type public.fact_as_of as (
-  fact public.knowledge_facts,
-  valid_from timestamptz,
-  valid_to timestamptz,
-  replaced public.knowledge_facts
-);
+  fact public.knowledge_facts, valid_from timestamptz, valid_to timestamptz, replaced public.knowledge_facts);
 comment on type public.fact_as_of is 'A fact as it was known at a point in time.';
 comment on column public.fact_as_of.fact is 'The fact with the present values of its row.';
 comment on column public.fact_as_of.valid_from is 'Start of validity, as known at that time.';

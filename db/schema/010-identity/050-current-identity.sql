@@ -2,19 +2,8 @@
 -- them through current_tenant_id() and its neighbours.
 
 create type identity.identity as (
-  tenant_id uuid,
-  org_id uuid,
-  user_id uuid,
-  caller text,
-  creator text,
-  source text,
-  agent text,
-  role text,
-  readable_scopes text[],
-  writable_scopes text[],
-  projects text[],
-  can_clean_up boolean
-);
+  tenant_id uuid, org_id uuid, user_id uuid, caller text, creator text, source text, agent text, role text,
+  readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean);
 comment on type identity.identity is
   'The caller of this transaction and its permissions, after its claims were limited by the actor''s row.';
 

@@ -22,13 +22,11 @@ comment on column public.orgs.name is 'Display name, unique in the tenant.';
 comment on column public.orgs.is_active is 'If false, a caller that claims this org has no identity, whatever its token says.';
 comment on column public.orgs.created_at is 'When the org was registered.';
 
-alter table public.orgs enable row level security;
-alter table public.orgs force row level security;
+alter table public.orgs enable row level security, force row level security;
 
 create policy tenant_isolation on public.orgs as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.orgs as restrictive to l9_agent
-  using (org_id = (select identity.current_org_id()));
+create policy org_isolation on public.orgs as restrictive to l9_agent using (org_id = (select identity.current_org_id()));
 create policy scope_access on public.orgs for select to l9_agent using (true);
 create policy admin_override on public.orgs for select to l9_admin using (true);
 create policy platform_override on public.orgs for select to l9_platform_admin

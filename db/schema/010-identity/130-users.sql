@@ -27,15 +27,13 @@ comment on column public.users.name is 'Display name.';
 comment on column public.users.is_active is 'If false, a caller that claims this user has no identity, whatever its token says.';
 comment on column public.users.created_at is 'When the user was registered.';
 
-alter table public.users enable row level security;
-alter table public.users force row level security;
+alter table public.users enable row level security, force row level security;
 
 create policy tenant_isolation on public.users as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy org_isolation on public.users as restrictive to l9_agent
   using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.users as restrictive to l9_agent
-  using (user_id = (select identity.current_user_id()));
+create policy user_visibility on public.users as restrictive to l9_agent using (user_id = (select identity.current_user_id()));
 create policy scope_access on public.users for select to l9_agent using (true);
 create policy admin_override on public.users for select to l9_admin using (true);
 create policy platform_override on public.users for select to l9_platform_admin

@@ -28,8 +28,7 @@ create trigger _600_active_actors after insert or update or delete on public.sco
 create trigger _610_active_actors after truncate on public.scopes
   for each statement execute function identity.tg__refresh_active_actors();
 
-alter table public.scopes enable row level security;
-alter table public.scopes force row level security;
+alter table public.scopes enable row level security, force row level security;
 
 create policy tenant_isolation on public.scopes as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));

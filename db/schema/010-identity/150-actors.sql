@@ -86,15 +86,12 @@ create trigger _600_active_actors after insert or update or delete on public.act
 create trigger _610_active_actors after truncate on public.actors
   for each statement execute function identity.tg__refresh_active_actors();
 
-alter table public.actors enable row level security;
-alter table public.actors force row level security;
+alter table public.actors enable row level security, force row level security;
 
 create policy tenant_isolation on public.actors as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.actors for select to l9_agent
-  using (caller = (select identity.current_caller()));
-create policy admin_override on public.actors for select to l9_admin
-  using ((select identity.current_caller()) is not null);
+create policy scope_access on public.actors for select to l9_agent using (caller = (select identity.current_caller()));
+create policy admin_override on public.actors for select to l9_admin using ((select identity.current_caller()) is not null);
 create policy platform_override on public.actors for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('actors')));
 create policy definer_functions on public.actors for select to l9_owner using (true);

@@ -16,8 +16,7 @@ comment on table identity.active_actors is
   'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants recompute it in the '
   'same transaction; nothing else writes it.';
 
-alter table identity.active_actors enable row level security;
-alter table identity.active_actors force row level security;
+alter table identity.active_actors enable row level security, force row level security;
 
 create policy tenant_isolation on identity.active_actors as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));

@@ -50,8 +50,7 @@ comment on column public.api_keys.created_by is 'Caller that created the key, or
 comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
 comment on column public.api_keys.revoked_at is 'When the key was revoked. Null: it is not revoked.';
 
-alter table public.api_keys enable row level security;
-alter table public.api_keys force row level security;
+alter table public.api_keys enable row level security, force row level security;
 
 create policy tenant_isolation on public.api_keys as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));

@@ -11,8 +11,7 @@ comment on table identity.api_key_hashes is
   'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither guessed nor reversed.';
 comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';
 
-alter table identity.api_key_hashes enable row level security;
-alter table identity.api_key_hashes force row level security;
+alter table identity.api_key_hashes enable row level security, force row level security;
 
 create policy definer_functions on identity.api_key_hashes for select to l9_owner using (true);
 create policy definer_inserts on identity.api_key_hashes for insert to l9_owner with check (true);

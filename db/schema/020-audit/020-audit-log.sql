@@ -36,9 +36,7 @@ create table public.audit_log (
 alter table public.audit_log alter column details set statistics 0;
 
 create index audit_log_xid_idx on public.audit_log (xid);
-
 create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, audit_id);
-
 create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
 comment on table public.audit_log is
   'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows of their '
@@ -74,13 +72,11 @@ comment on column public.audit_log.details is
   'Always holds caller, creator, source and tool_name, org_id and user_id if the caller acted for them, and correlation_id, '
   'session_id and trace_id if they are known; then ids, filters and counts. It never holds contents.';
 
-create trigger _200_append_only
-  before update or delete or truncate on public.audit_log
+create trigger _200_append_only before update or delete or truncate on public.audit_log
   for each statement execute function l9_guard.tg_append_only();
 
 alter table public.audit_log enable always trigger _200_append_only;
-alter table public.audit_log enable row level security;
-alter table public.audit_log force row level security;
+alter table public.audit_log enable row level security, force row level security;
 
 create policy tenant_isolation on public.audit_log as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));

@@ -24,8 +24,7 @@ comment on column public.audit_query_texts.scope is 'Scope, as in audit_log.';
 comment on column public.audit_query_texts.query is 'Text that was searched for.';
 comment on column public.audit_query_texts.user_id is 'User that the caller acted for.';
 
-alter table public.audit_query_texts enable row level security;
-alter table public.audit_query_texts force row level security;
+alter table public.audit_query_texts enable row level security, force row level security;
 
 create policy tenant_isolation on public.audit_query_texts as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));

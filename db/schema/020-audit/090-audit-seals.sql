@@ -44,13 +44,11 @@ comment on column public.audit_seals.rows_hash is 'SHA-256 over the ids and hash
 comment on column public.audit_seals.previous_hash is 'seal_hash of the previous seal; null for the first.';
 comment on column public.audit_seals.seal_hash is 'SHA-256 over all other columns of the seal.';
 
-create trigger _200_append_only
-  before update or delete or truncate on public.audit_seals
+create trigger _200_append_only before update or delete or truncate on public.audit_seals
   for each statement execute function l9_guard.tg_append_only();
 
 alter table public.audit_seals enable always trigger _200_append_only;
-alter table public.audit_seals enable row level security;
-alter table public.audit_seals force row level security;
+alter table public.audit_seals enable row level security, force row level security;
 
 create policy platform_override on public.audit_seals for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('audit_seals')));

@@ -22,13 +22,11 @@ comment on column public.audit_archives.seal_rows is 'Number of its rows that ea
 comment on column public.audit_archives.archived_at is 'When it was detached.';
 comment on column public.audit_archives.archived_by is 'Caller that detached it.';
 
-create trigger _200_append_only
-  before update or delete or truncate on public.audit_archives
+create trigger _200_append_only before update or delete or truncate on public.audit_archives
   for each statement execute function l9_guard.tg_append_only();
 
 alter table public.audit_archives enable always trigger _200_append_only;
-alter table public.audit_archives enable row level security;
-alter table public.audit_archives force row level security;
+alter table public.audit_archives enable row level security, force row level security;
 
 create policy platform_override on public.audit_archives for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('audit_archives')));

@@ -1,18 +1,8 @@
 -- Checks audit_log against its seals. Admins call verify_audit() in psql or GraphQL, or run `l9-memory audit verify`.
 
 create type public.audit_verification as (
-  ok boolean,
-  seals bigint,
-  rows bigint,
-  unsealed bigint,
-  archived bigint,
-  broken_seal bigint,
-  broken_row uuid,
-  reason text,
-  head text,
-  last_seal bigint,
-  is_complete boolean
-);
+  ok boolean, seals bigint, rows bigint, unsealed bigint, archived bigint, broken_seal bigint, broken_row uuid, reason text,
+  head text, last_seal bigint, is_complete boolean);
 comment on type public.audit_verification is
   'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all tenants.';
 comment on column public.audit_verification.ok is

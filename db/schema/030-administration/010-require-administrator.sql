@@ -1,17 +1,8 @@
 -- Requires an administrator and says what it may change and grant. The functions of administrators begin with these.
 
 create type administration.administrator as (
-  target_tenant_id uuid,
-  own_tenant_id uuid,
-  caller text,
-  org_id uuid,
-  user_id uuid,
-  is_operator boolean,
-  readable_scopes text[],
-  writable_scopes text[],
-  projects text[],
-  can_clean_up boolean
-);
+  target_tenant_id uuid, own_tenant_id uuid, caller text, org_id uuid, user_id uuid, is_operator boolean, readable_scopes text[],
+  writable_scopes text[], projects text[], can_clean_up boolean);
 comment on type administration.administrator is
   'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
 

@@ -1,13 +1,7 @@
 -- Creates API keys of actors. Admins call create_api_key() in psql or GraphQL; revoke_api_key() shares the check of
 -- what they may grant.
 
-create type public.new_api_key as (
-  api_key text,
-  key_id uuid,
-  name text,
-  caller text,
-  expires_at timestamptz
-);
+create type public.new_api_key as (api_key text, key_id uuid, name text, caller text, expires_at timestamptz);
 comment on type public.new_api_key is 'An API key that was just created.';
 comment on column public.new_api_key.api_key is 'The key. It is returned only once, here.';
 comment on column public.new_api_key.key_id is 'Id, the argument of revoke_api_key().';

@@ -61,8 +61,7 @@ comment on column public.secret_patterns.source is 'Where the format is describe
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';
 
-alter table public.secret_patterns enable row level security;
-alter table public.secret_patterns force row level security;
+alter table public.secret_patterns enable row level security, force row level security;
 
 create policy tenant_isolation on public.secret_patterns as restrictive to l9_agent, l9_admin
   using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));

@@ -22,8 +22,7 @@ comment on column public.secret_settings.own_test is
   'that; null if there is none. The functions that change patterns and settings keep it.';
 comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
 
-alter table public.secret_settings enable row level security;
-alter table public.secret_settings force row level security;
+alter table public.secret_settings enable row level security, force row level security;
 
 create policy tenant_isolation on public.secret_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));

@@ -27,8 +27,7 @@ comment on column public.secret_exceptions.reason is 'Why it is harmless, 1 to 5
 comment on column public.secret_exceptions.is_active is 'False if the exception holds no longer.';
 comment on column public.secret_exceptions.created_at is 'When the exception was added.';
 
-alter table public.secret_exceptions enable row level security;
-alter table public.secret_exceptions force row level security;
+alter table public.secret_exceptions enable row level security, force row level security;
 
 create policy tenant_isolation on public.secret_exceptions as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));

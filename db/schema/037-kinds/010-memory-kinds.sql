@@ -82,8 +82,7 @@ comment on column public.memory_kinds.rules is
 comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
 comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
 
-alter table public.memory_kinds enable row level security;
-alter table public.memory_kinds force row level security;
+alter table public.memory_kinds enable row level security, force row level security;
 
 create policy tenant_isolation on public.memory_kinds as restrictive to l9_agent, l9_admin
   using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));

@@ -52,8 +52,7 @@ comment on column public.memory_kind_fields.parts is
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 
-alter table public.memory_kind_fields enable row level security;
-alter table public.memory_kind_fields force row level security;
+alter table public.memory_kind_fields enable row level security, force row level security;
 
 create policy tenant_isolation on public.memory_kind_fields as restrictive to l9_agent, l9_admin
   using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));

@@ -52,8 +52,7 @@ comment on column ranking.audience_words.audience_id is 'The audience.';
 comment on column ranking.audience_words.word is 'hashtext() of the word, so that no text of a memory stands here.';
 comment on column ranking.audience_words.memories is 'The number of sampled memories that hold the word.';
 
-alter table ranking.audience_words enable row level security;
-alter table ranking.audience_words force row level security;
+alter table ranking.audience_words enable row level security, force row level security;
 create policy word_search on ranking.audience_words for select to l9_searcher using (true);
 create policy worker_access on ranking.audience_words to l9_worker using (true);
 comment on policy word_search on ranking.audience_words is

@@ -2,25 +2,9 @@
 -- call find_by_words().
 
 create type ranking.word_filter as (
-  scopes text[],
-  project_id text,
-  is_exact_place boolean,
-  org_id uuid,
-  user_id uuid,
-  kinds text[],
-  tags text[],
-  has_every_tag boolean,
-  since timestamptz,
-  until timestamptz,
-  thread_id text,
-  creator text,
-  excluded_packet_id uuid,
-  unchanged_since timestamptz,
-  speaker text,
-  fields packets.where_condition,
-  branch text,
-  hides_archived boolean
-);
+  scopes text[], project_id text, is_exact_place boolean, org_id uuid, user_id uuid, kinds text[], tags text[],
+  has_every_tag boolean, since timestamptz, until timestamptz, thread_id text, creator text, excluded_packet_id uuid,
+  unchanged_since timestamptz, speaker text, fields packets.where_condition, branch text, hides_archived boolean);
 comment on type ranking.word_filter is
   'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly '
   'project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, and those of branch and '

@@ -26,8 +26,7 @@ comment on column duplicates.telling_words.means is
   'Words of the same meaning are the same word. Of instead, prefixes and suffixes: group and side, as in on/1 and on/2.';
 comment on column duplicates.telling_words.is_shared is 'True if the word means something else in another language.';
 
-alter table duplicates.telling_words enable row level security;
-alter table duplicates.telling_words force row level security;
+alter table duplicates.telling_words enable row level security, force row level security;
 create policy scope_access on duplicates.telling_words for select to l9_agent, l9_admin, l9_owner using (true);
 create policy definer_functions on duplicates.telling_words for insert to l9_owner with check (true);
 comment on policy scope_access on duplicates.telling_words is 'Every caller may read them: they are the same in all databases.';

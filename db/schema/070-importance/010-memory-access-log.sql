@@ -85,8 +85,7 @@ comment on policy definer_functions on importance.memory_access_log is
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.
 
-create trigger _200_append_only
-  before update or delete or truncate on importance.memory_access_log
+create trigger _200_append_only before update or delete or truncate on importance.memory_access_log
   for each statement execute function importance.tg_memory_access_log__append_only();
 alter table importance.memory_access_log enable always trigger _200_append_only;
 

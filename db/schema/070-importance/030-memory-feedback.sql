@@ -84,8 +84,7 @@ comment on column public.memory_feedback.tenant_id is 'The tenant of the memory 
 comment on column public.memory_feedback.org_id is 'The org that the caller acted for.';
 comment on column public.memory_feedback.user_id is 'The user that the caller acted for.';
 
-alter table public.memory_feedback enable row level security;
-alter table public.memory_feedback force row level security;
+alter table public.memory_feedback enable row level security, force row level security;
 
 create policy tenant_isolation on public.memory_feedback as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -111,8 +110,7 @@ create policy own_feedback on public.memory_feedback as restrictive for update t
     agent_id = (select identity.current_caller())
     and org_id is not distinct from (select identity.current_org_id())
     and user_id is not distinct from (select identity.current_user_id()));
-create policy scope_access on public.memory_feedback to l9_agent
-  using (agent_id = (select identity.current_caller()));
+create policy scope_access on public.memory_feedback to l9_agent using (agent_id = (select identity.current_caller()));
 create policy admin_override on public.memory_feedback to l9_admin using (true);
 create policy platform_override on public.memory_feedback for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('memory_feedback')));
@@ -146,9 +144,7 @@ create trigger _310_stamp_text before insert or update on public.memory_feedback
 
 call secrets.guard_table('public.memory_feedback', array['agent_id']);
 
-create trigger _500_audit_insert after insert on public.memory_feedback
-  referencing new table as new_rows
+create trigger _500_audit_insert after insert on public.memory_feedback referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();
-create trigger _500_audit_update after update on public.memory_feedback
-  referencing new table as new_rows
+create trigger _500_audit_update after update on public.memory_feedback referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();

@@ -35,8 +35,7 @@ comment on column public.memory_signals.read_at is 'When the last of these agent
 comment on column public.memory_signals.contradiction_count is
   'How many agents contradict the memory by facts of other memories.';
 
-alter table public.memory_signals enable row level security;
-alter table public.memory_signals force row level security;
+alter table public.memory_signals enable row level security, force row level security;
 
 create policy tenant_isolation on public.memory_signals as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));

@@ -29,8 +29,7 @@ comment on column importance.memory_voices.has_asserted is
   'True if it asserted a fact that the memory, written by another, states.';
 comment on column importance.memory_voices.has_contradicted is 'True if it asserted a fact that contradicts the memory.';
 
-alter table importance.memory_voices enable row level security;
-alter table importance.memory_voices force row level security;
+alter table importance.memory_voices enable row level security, force row level security;
 
 create policy worker_access on importance.memory_voices to l9_worker using (true);
 create policy definer_functions on importance.memory_voices to l9_owner using (true);

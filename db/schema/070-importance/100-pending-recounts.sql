@@ -15,8 +15,7 @@ comment on column importance.pending_recounts.recount_id is 'The order of the qu
 comment on column importance.pending_recounts.packet_id is 'The memory, which may have been deleted since.';
 comment on column importance.pending_recounts.queued_at is 'When the row was queued.';
 
-alter table importance.pending_recounts enable row level security;
-alter table importance.pending_recounts force row level security;
+alter table importance.pending_recounts enable row level security, force row level security;
 
 create policy worker_access on importance.pending_recounts to l9_worker using (true);
 create policy definer_functions on importance.pending_recounts to l9_owner using (true);
@@ -34,6 +33,5 @@ comment on function importance.tg_memory_feedback__recount is
   'Queues the memories on which feedback was deleted, so that an erased vote stops counting. Definer: callers can''t write the '
   'queue.';
 
-create trigger _900_recount after delete on public.memory_feedback
-  referencing old table as old_rows
+create trigger _900_recount after delete on public.memory_feedback referencing old table as old_rows
   for each statement execute function importance.tg_memory_feedback__recount();

@@ -21,8 +21,7 @@ comment on column importance.memory_citations.content_hash is
 
 alter table importance.memory_citations alter column content_hash set statistics 0;
 
-alter table importance.memory_citations enable row level security;
-alter table importance.memory_citations force row level security;
+alter table importance.memory_citations enable row level security, force row level security;
 
 create policy scope_access on importance.memory_citations for select to l9_agent, l9_admin
   using (exists (select from public.packet_store p where p.packet_id = memory_citations.cited_by));
@@ -79,8 +78,7 @@ comment on function importance.tg_packet_store__cite is
   'callers can''t write these tables.';
 
 create trigger _640_cite_insert after insert on public.packet_store
-  for each row when (new.parent_ids <> '{}')
-  execute function importance.tg_packet_store__cite();
+  for each row when (new.parent_ids <> '{}') execute function importance.tg_packet_store__cite();
 create trigger _640_cite_delete after delete on public.packet_store
   for each row execute function importance.tg_packet_store__cite();
 create trigger _640_cite_update after update on public.packet_store

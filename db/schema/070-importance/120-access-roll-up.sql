@@ -16,8 +16,7 @@ comment on column importance.access_roll_up.era_after is
 comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
 comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
 
-alter table importance.access_roll_up enable row level security;
-alter table importance.access_roll_up force row level security;
+alter table importance.access_roll_up enable row level security, force row level security;
 create policy worker_access on importance.access_roll_up to l9_worker using (true);
 create policy definer_functions on importance.access_roll_up to l9_owner using (true);
 comment on policy worker_access on importance.access_roll_up is 'The job continues from this position.';

@@ -19,8 +19,7 @@ comment on column public.field_indexes.field is 'The field, such as status or ow
 comment on column public.field_indexes.created_by is 'The administrator that registered the index.';
 comment on column public.field_indexes.created_at is 'When the index was registered.';
 
-alter table public.field_indexes enable row level security;
-alter table public.field_indexes force row level security;
+alter table public.field_indexes enable row level security, force row level security;
 
 create policy tenant_isolation on public.field_indexes as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));

@@ -112,9 +112,8 @@ comment on function fields.tg_packet_store__index_fields is
   'Writes the values of the indexed fields of a memory. Definer: callers can''t write field_values.';
 
 -- Most memories have a content and nothing else, and pay for one comparison.
-create trigger _610_index_fields after insert on public.packet_store for each row
-  when (new.envelope - 'content' <> '{}')
-  execute function fields.tg_packet_store__index_fields();
+create trigger _610_index_fields after insert on public.packet_store
+  for each row when (new.envelope - 'content' <> '{}') execute function fields.tg_packet_store__index_fields();
 create trigger _610_index_fields_again after update of envelope on public.packet_store for each row
   when (new.envelope - 'content' <> old.envelope - 'content')
   execute function fields.tg_packet_store__index_fields();

@@ -22,8 +22,7 @@ comment on column public.fact_predicates.description is 'What the predicate says
 comment on column public.fact_predicates.created_at is 'When the predicate was first registered.';
 comment on column public.fact_predicates.updated_at is 'When the predicate was last registered again.';
 
-alter table public.fact_predicates enable row level security;
-alter table public.fact_predicates force row level security;
+alter table public.fact_predicates enable row level security, force row level security;
 
 create policy tenant_isolation on public.fact_predicates as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));

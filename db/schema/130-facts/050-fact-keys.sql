@@ -1,13 +1,7 @@
 -- Which facts belong together, and the locks for them. Every function that writes facts first builds a key, calls
 -- lock_facts(), and reads what it recomputes by facts_with_key().
 
-create type facts.fact_key as (
-  tenant_id uuid,
-  audience_id uuid,
-  subject_normalized text,
-  predicate text,
-  object_normalized text
-);
+create type facts.fact_key as (tenant_id uuid, audience_id uuid, subject_normalized text, predicate text, object_normalized text);
 comment on type facts.fact_key is
   'Identifies the facts that are recomputed together: within one audience, all facts of a subject and a single-valued predicate; '
   'for a multi-valued predicate, only those with one object.';

@@ -70,5 +70,4 @@ comment on function facts.tg_packet_store__recount_facts is
   'Definer: callers can''t write these tables.';
 
 create trigger _650_recount_facts after update of envelope on public.packet_store
-  for each row when (new.content_hash is distinct from old.content_hash)
-  execute function facts.tg_packet_store__recount_facts();
+  for each row when (new.content_hash is distinct from old.content_hash) execute function facts.tg_packet_store__recount_facts();

@@ -1,11 +1,7 @@
 -- What was believed at an earlier time, over both axes of time. Callers reach facts_as_of() over GraphQL and psql.
 
 create type public.fact_as_of as (
-  fact public.knowledge_facts,
-  valid_from timestamptz,
-  valid_to timestamptz,
-  replaced public.knowledge_facts
-);
+  fact public.knowledge_facts, valid_from timestamptz, valid_to timestamptz, replaced public.knowledge_facts);
 comment on type public.fact_as_of is 'A fact as it was known at a point in time.';
 comment on column public.fact_as_of.fact is 'The fact with the present values of its row.';
 comment on column public.fact_as_of.valid_from is 'Start of validity, as known at that time.';
