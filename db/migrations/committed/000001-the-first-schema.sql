@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3e86ea397fda2eefb881cc6fc75fcc2405fe71d8
+--! Hash: sha1:97ac23d83ee588a67b3739c41fdc43fa89943c44
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1164,6 +1164,43 @@ comment on function identity.may_write is
 grant execute on function identity.has_project, identity.may_read, identity.may_write to l9_agent, l9_admin, l9_platform_admin,
   l9_worker;
 --! EndIncluded 010-identity/210-visibility.sql
+--! Included 010-identity/215-tenant-rows.sql
+-- Who sees the settings and lists of a tenant, which belong to it as a whole: their tables call protect_tenant_rows().
+
+create procedure identity.protect_tenant_rows(
+  target regclass, noun text, readers text, definers text, has_built_in boolean default false,
+  operators_see_all boolean default false)
+language plpgsql set search_path = '' as $$
+declare
+  sees_all constant boolean := operators_see_all or has_built_in;
+  name constant text := (select c.relname from pg_class c where c.oid = target);
+  policy record;
+begin
+  execute format('alter table %s enable row level security, force row level security', target);
+  for policy in
+    select * from (values
+      ('tenant_isolation', 'as restrictive to l9_agent, l9_admin' || case when sees_all then '' else ', l9_platform_admin' end,
+        case when has_built_in then 'tenant_id is null or ' else '' end || 'tenant_id = (select identity.current_tenant_id())',
+        format('A caller sees the %s of its own tenant%s.', noun, case when has_built_in then ' and the built-in ones' end)),
+      ('scope_access', 'for select to l9_agent, l9_admin', 'true', readers),
+      ('platform_override', 'for select to l9_platform_admin',
+        format('(select identity.allow_and_audit_operator_read(%L))', name),
+        format('Operators read the %s of %s; each read is audited.', noun,
+          case when sees_all then 'every tenant' else 'their own tenant' end)),
+      ('definer_functions', 'to l9_owner', 'true', definers)
+    ) as p (name, addressed, condition, description)
+  loop
+    execute format('create policy %I on %s %s using (%s)', policy.name, target, policy.addressed, policy.condition);
+    execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
+  end loop;
+  execute format('grant select on %s to l9_agent, l9_admin, l9_platform_admin', target);
+end $$;
+comment on procedure identity.protect_tenant_rows is
+  'Enables and forces row-level security on a table with the column tenant_id, whose rows every caller of the tenant may read, '
+  'creates its policies and grants select. has_built_in: rows without a tenant are everyone''s. operators_see_all: operators '
+  'read the rows of every tenant (has_built_in includes that), else of their own. noun: what the rows are; readers, definers: '
+  'the comments on scope_access and definer_functions. Used by migrations only.';
+--! EndIncluded 010-identity/215-tenant-rows.sql
 --! Included 010-identity/220-default-project.sql
 -- The project and the branch of what is saved without naming one. Saves ask for them through project_or_default() and
 -- branch_or_default().
@@ -4022,22 +4059,9 @@ comment on column public.secret_patterns.source is 'Where the format is describe
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';
 
-alter table public.secret_patterns enable row level security, force row level security;
-
-create policy tenant_isolation on public.secret_patterns as restrictive to l9_agent, l9_admin
-  using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.secret_patterns for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.secret_patterns for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('secret_patterns')));
-create policy definer_functions on public.secret_patterns to l9_owner using (true);
-comment on policy tenant_isolation on public.secret_patterns is
-  'A caller sees the built-in patterns and those of its own tenant.';
-comment on policy scope_access on public.secret_patterns is 'Every caller may read what is refused, so that it can tell why.';
-comment on policy platform_override on public.secret_patterns is
-  'Operators see the patterns of every tenant; each read is audited.';
-comment on policy definer_functions on public.secret_patterns is
-  'The guard reads the patterns; register_secret_pattern() writes them.';
-grant select on public.secret_patterns to l9_agent, l9_admin, l9_platform_admin;
+call identity.protect_tenant_rows('public.secret_patterns', 'patterns',
+  'Every caller may read what is refused, so that it can tell why.',
+  'The guard reads the patterns; register_secret_pattern() writes them.', has_built_in => true);
 -- Nobody has an insert, update or delete privilege: register_secret_pattern() checks the values, and a trigger audits them.
 --! EndIncluded 036-secrets/010-secret-patterns.sql
 --! Included 036-secrets/015-token-formats.sql
@@ -5055,21 +5079,9 @@ comment on column public.secret_settings.own_test is
   'that; null if there is none. The functions that change patterns and settings keep it.';
 comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
 
-alter table public.secret_settings enable row level security, force row level security;
-
-create policy tenant_isolation on public.secret_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.secret_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.secret_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('secret_settings')));
-create policy definer_functions on public.secret_settings to l9_owner using (true);
-comment on policy tenant_isolation on public.secret_settings is 'A caller sees the settings of its own tenant.';
-comment on policy scope_access on public.secret_settings is 'Every caller may read what happens to a secret that it writes.';
-comment on policy platform_override on public.secret_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.secret_settings is
-  'The guard reads the settings; set_secret_settings() writes them.';
-grant select on public.secret_settings to l9_agent, l9_admin, l9_platform_admin;
+call identity.protect_tenant_rows('public.secret_settings', 'settings',
+  'Every caller may read what happens to a secret that it writes.',
+  'The guard reads the settings; set_secret_settings() writes them.');
 -- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
 
 create trigger _500_audit after insert or update on public.secret_settings
@@ -5108,21 +5120,8 @@ comment on column public.secret_exceptions.reason is 'Why it is harmless, 1 to 5
 comment on column public.secret_exceptions.is_active is 'False if the exception holds no longer.';
 comment on column public.secret_exceptions.created_at is 'When the exception was added.';
 
-alter table public.secret_exceptions enable row level security, force row level security;
-
-create policy tenant_isolation on public.secret_exceptions as restrictive to l9_agent, l9_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.secret_exceptions for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.secret_exceptions for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('secret_exceptions')));
-create policy definer_functions on public.secret_exceptions to l9_owner using (true);
-comment on policy tenant_isolation on public.secret_exceptions is 'A caller sees the exceptions of its own tenant.';
-comment on policy scope_access on public.secret_exceptions is 'Every caller may read what is not refused.';
-comment on policy platform_override on public.secret_exceptions is
-  'Operators see the exceptions of every tenant; each read is audited.';
-comment on policy definer_functions on public.secret_exceptions is
-  'The guard reads the exceptions; register_secret_exception() writes them.';
-grant select on public.secret_exceptions to l9_agent, l9_admin, l9_platform_admin;
+call identity.protect_tenant_rows('public.secret_exceptions', 'exceptions', 'Every caller may read what is not refused.',
+  'The guard reads the exceptions; register_secret_exception() writes them.', operators_see_all => true);
 -- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
 
 create trigger _500_audit after insert or update on public.secret_exceptions
@@ -6485,20 +6484,8 @@ comment on column public.memory_kinds.rules is
 comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
 comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
 
-alter table public.memory_kinds enable row level security, force row level security;
-
-create policy tenant_isolation on public.memory_kinds as restrictive to l9_agent, l9_admin
-  using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.memory_kinds for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.memory_kinds for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_kinds')));
-create policy definer_functions on public.memory_kinds to l9_owner using (true);
-comment on policy tenant_isolation on public.memory_kinds is 'A caller sees the built-in kinds and those of its own tenant.';
-comment on policy scope_access on public.memory_kinds is 'Every caller may read the rules that its memories obey.';
-comment on policy platform_override on public.memory_kinds is 'Operators see the kinds of every tenant; each read is audited.';
-comment on policy definer_functions on public.memory_kinds is
-  'The trigger on packet_store reads the rules; register_memory_kind() writes them.';
-grant select on public.memory_kinds to l9_agent, l9_admin, l9_platform_admin;
+call identity.protect_tenant_rows('public.memory_kinds', 'kinds', 'Every caller may read the rules that its memories obey.',
+  'The trigger on packet_store reads the rules; register_memory_kind() writes them.', has_built_in => true);
 -- Nobody has an insert, update or delete privilege: register_memory_kind() checks the values, and a trigger audits them.
 
 create trigger _500_audit after insert or update on public.memory_kinds
@@ -6560,21 +6547,9 @@ comment on column public.memory_kind_fields.parts is
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 
-alter table public.memory_kind_fields enable row level security, force row level security;
-
-create policy tenant_isolation on public.memory_kind_fields as restrictive to l9_agent, l9_admin
-  using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.memory_kind_fields for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.memory_kind_fields for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_kind_fields')));
-create policy definer_functions on public.memory_kind_fields to l9_owner using (true);
-comment on policy tenant_isolation on public.memory_kind_fields is
-  'A caller sees the fields of the built-in kinds and of those of its own tenant.';
-comment on policy scope_access on public.memory_kind_fields is 'Every caller may read the rules that its memories obey.';
-comment on policy platform_override on public.memory_kind_fields is
-  'Operators see the fields of every tenant''s kinds; each read is audited.';
-comment on policy definer_functions on public.memory_kind_fields is 'register_memory_kind() writes the fields.';
-grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_admin;
+call identity.protect_tenant_rows('public.memory_kind_fields', 'fields of kinds',
+  'Every caller may read the rules that its memories obey.',
+  'register_memory_kind() writes the fields.', has_built_in => true);
 -- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all
 -- its rules.
 --! EndIncluded 037-kinds/020-memory-kind-fields.sql
@@ -16437,22 +16412,9 @@ comment on column public.field_indexes.field is 'The field, such as status or ow
 comment on column public.field_indexes.created_by is 'The administrator that registered the index.';
 comment on column public.field_indexes.created_at is 'When the index was registered.';
 
-alter table public.field_indexes enable row level security, force row level security;
-
-create policy tenant_isolation on public.field_indexes as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.field_indexes for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.field_indexes for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('field_indexes')));
-create policy definer_functions on public.field_indexes to l9_owner using (true);
-
-comment on policy tenant_isolation on public.field_indexes is 'A search uses the indexes of its caller''s tenant.';
-comment on policy scope_access on public.field_indexes is 'Every caller in the tenant may read which fields are indexed.';
-comment on policy platform_override on public.field_indexes is
-  'Operators read the indexes of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.field_indexes is
-  'register_field_index() and drop_field_index() write the table, and the trigger of memories reads it.';
-grant select on public.field_indexes to l9_agent, l9_admin, l9_platform_admin;
+call identity.protect_tenant_rows('public.field_indexes', 'indexes',
+  'Every caller in the tenant may read which fields are indexed.',
+  'register_field_index() and drop_field_index() write the table, and the trigger of memories reads it.');
 -- Nobody has an insert, update or delete privilege: the functions check the caller and write the values and the audit row.
 --! EndIncluded 095-fields/010-field-indexes.sql
 --! Included 095-fields/020-field-values.sql
