@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:97ac23d83ee588a67b3739c41fdc43fa89943c44
+--! Hash: sha1:f7cebff53f9d522443ba4072cef3e6ba477dfff8
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -434,8 +434,7 @@ begin
   from public.actors a
   join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
   left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
-  where a.tenant_id = refresh_active_actors.tenant_id and a.is_active
-  group by a.tenant_id, a.caller;
+  where a.tenant_id = refresh_active_actors.tenant_id and a.is_active group by a.tenant_id, a.caller;
 end $$;
 comment on function identity.refresh_active_actors is
   'Recomputes the rows of a tenant in active_actors. Not executable by callers.';
@@ -1882,16 +1881,14 @@ begin
 
   if seal.to_xid <> last_xid then
     select a.xid into first_xid from public.audit_log a
-    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after
-    order by a.xid limit 1;
+    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after order by a.xid limit 1;
     if not found then
       return 0;
     end if;
     -- A seal covers at most max_rows rows, but a transaction is never split: one that exceeds max_rows is sealed whole.
     select case when a.xid > first_xid then a.xid else ((a.xid::text::bigint + 1)::text)::xid8 end into seal.to_xid
     from public.audit_log a
-    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after
-    order by a.xid offset max_rows limit 1;
+    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after order by a.xid offset max_rows limit 1;
     seal.to_xid := coalesce(seal.to_xid, horizon);
   end if;
 
@@ -2314,8 +2311,7 @@ begin
         'project_id', a.project_id, 'scope', a.scope, 'status', a.status, 'sqlstate', a.sqlstate, 'details', a.details) as line
     from public.audit_log a
     where a.occurred_at >= after_time and a.occurred_at < page."to" and (a.occurred_at, a.audit_id) > (after_time, after_id)
-    order by a.occurred_at, a.audit_id
-    limit page_size
+    order by a.occurred_at, a.audit_id limit page_size
   ), sized_rows as (
     select *, sum(octet_length(l.line::text)) over (order by l.occurred_at, l.audit_id) as bytes from candidate_rows l
   ), page_rows as (
@@ -2474,8 +2470,7 @@ begin
     return '{*}';
   end if;
   select l.scope into unknown_scope from unnest(list) as l (scope)
-  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
-  limit 1;
+  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope) limit 1;
   if found then
     perform identity.raise_error('L9VAL',
       format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
@@ -2614,8 +2609,7 @@ begin
     perform identity.raise_error('L9SCP', 'tenant_id: this is your own tenant; you would lock yourself out', 'tenant_id');
   end if;
   update public.tenants t set is_active = set_tenant_active.is_active
-  where t.tenant_id = set_tenant_active.tenant_id
-  returning t.* into changed;
+  where t.tenant_id = set_tenant_active.tenant_id returning t.* into changed;
   if not found then
     perform administration.raise_not_found('tenant_id');
   end if;
@@ -2677,8 +2671,7 @@ begin
   update public.tenants t
   set reads_per_minute = coalesce(set_tenant_limits.reads_per_minute, t.reads_per_minute),
     writes_per_minute = coalesce(set_tenant_limits.writes_per_minute, t.writes_per_minute)
-  where t.tenant_id = admin.target_tenant_id
-  returning t.* into changed;
+  where t.tenant_id = admin.target_tenant_id returning t.* into changed;
   return changed;
 end $$;
 comment on function public.set_tenant_limits is
@@ -2701,8 +2694,7 @@ begin
     perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
   end if;
   insert into public.orgs (tenant_id, org_id, name)
-  values (admin.target_tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name)
-  on conflict do nothing
+  values (admin.target_tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name) on conflict do nothing
   returning orgs.* into created;
   if not found then
     perform identity.raise_error('L9VAL', 'name, org_id: already used by another org of this tenant', 'name');
@@ -2724,8 +2716,7 @@ begin
     perform identity.raise_error('L9SCP', 'org_id: your token acts for this org; you would lock yourself out', 'org_id');
   end if;
   update public.orgs o set is_active = set_org_active.is_active
-  where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id
-  returning o.* into changed;
+  where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id returning o.* into changed;
   if not found then
     perform administration.raise_not_found('org_id');
   end if;
@@ -2765,8 +2756,7 @@ begin
   end if;
   insert into public.users (tenant_id, user_id, org_id, name)
   values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
-  on conflict do nothing
-  returning users.* into created;
+  on conflict do nothing returning users.* into created;
   if not found then
     perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant', 'user_id');
   end if;
@@ -2788,8 +2778,7 @@ begin
     perform identity.raise_error('L9SCP', 'user_id: your token acts for this user; you would lock yourself out', 'user_id');
   end if;
   update public.users u set is_active = set_user_active.is_active
-  where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id
-  returning u.* into changed;
+  where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id returning u.* into changed;
   if not found then
     perform administration.raise_not_found('user_id');
   end if;
@@ -2854,8 +2843,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   update public.scopes s set is_active = set_scope_active.is_active
-  where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope
-  returning s.* into changed;
+  where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope returning s.* into changed;
   if not found then
     perform administration.raise_not_found('scope');
   end if;
@@ -2897,8 +2885,7 @@ begin
     perform identity.raise_error('L9VAL', 'caller: 1 to 63 letters, digits, ., _ and -', 'caller');
   end if;
   select a.* into actor from public.actors a
-  where a.tenant_id = admin.target_tenant_id and a.caller = register_actor.caller
-  for update;
+  where a.tenant_id = admin.target_tenant_id and a.caller = register_actor.caller for update;
   is_new := not found;
 
   if is_new then
@@ -2976,8 +2963,7 @@ begin
     values (actor.tenant_id, actor.caller, actor.creator, actor.source, actor.agent, actor.role, actor.readable_scopes,
       actor.writable_scopes, actor.can_clean_up, actor.reads_per_minute, actor.writes_per_minute, actor.default_project,
       actor.max_importance, actor.max_confidence, actor.max_lesson_confidence, actor.max_priority)
-    on conflict do nothing
-    returning actors.* into actor;
+    on conflict do nothing returning actors.* into actor;
     if not found then
       perform identity.raise_error('L9VAL', 'caller, creator: already used by another actor of this tenant', 'creator');
     end if;
@@ -2988,8 +2974,7 @@ begin
       reads_per_minute = actor.reads_per_minute, writes_per_minute = actor.writes_per_minute,
       default_project = actor.default_project, max_importance = actor.max_importance, max_confidence = actor.max_confidence,
       max_lesson_confidence = actor.max_lesson_confidence, max_priority = actor.max_priority
-    where a.tenant_id = actor.tenant_id and a.caller = actor.caller
-    returning a.* into actor;
+    where a.tenant_id = actor.tenant_id and a.caller = actor.caller returning a.* into actor;
   end if;
   return actor;
 end $$;
@@ -3010,8 +2995,7 @@ declare
   actor public.actors;
 begin
   select a.* into actor from public.actors a
-  where a.tenant_id = admin.target_tenant_id and a.caller = set_actor_active.caller
-  for update;
+  where a.tenant_id = admin.target_tenant_id and a.caller = set_actor_active.caller for update;
   if not found then
     perform administration.raise_not_found('caller');
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
@@ -3020,8 +3004,7 @@ begin
   perform administration.check_grantable(
     admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   update public.actors a set is_active = set_actor_active.is_active
-  where a.tenant_id = actor.tenant_id and a.caller = actor.caller
-  returning a.* into actor;
+  where a.tenant_id = actor.tenant_id and a.caller = actor.caller returning a.* into actor;
   return actor;
 end $$;
 comment on function administration.set_actor_active is 'Implements deactivate_actor() and reactivate_actor().';
@@ -3053,8 +3036,7 @@ begin
   perform administration.require_operator();
   admin := administration.require_administrator(bind_login.tenant_id);
   select a.* into actor from public.actors a
-  where a.tenant_id = admin.target_tenant_id and a.caller = bind_login.caller
-  for update;
+  where a.tenant_id = admin.target_tenant_id and a.caller = bind_login.caller for update;
   if not found then
     perform administration.raise_not_found('caller');
   elsif bind_login.login is not null then
@@ -3073,8 +3055,7 @@ begin
     perform l9_guard.limit_login(bind_login.login);
   end if;
   update public.actors a set login = bind_login.login
-  where a.tenant_id = actor.tenant_id and a.caller = actor.caller
-  returning a.* into actor;
+  where a.tenant_id = actor.tenant_id and a.caller = actor.caller returning a.* into actor;
   return actor;
 end $$;
 comment on function public.bind_login is
@@ -3190,16 +3171,14 @@ declare
   actor public.actors;
 begin
   select k.* into old_key from public.api_keys k
-  where k.key_id = revoke_api_key.key_id and (admin.is_operator or k.tenant_id = admin.target_tenant_id)
-  for update;
+  where k.key_id = revoke_api_key.key_id and (admin.is_operator or k.tenant_id = admin.target_tenant_id) for update;
   if not found then
     perform administration.raise_not_found('key_id');
   end if;
   select a.* into actor from public.actors a where a.tenant_id = old_key.tenant_id and a.caller = old_key.caller;
   perform administration.check_key_grantable(admin, actor, old_key.scopes, old_key.projects);
   update public.api_keys k set revoked_at = clock_timestamp()
-  where k.key_id = old_key.key_id and k.revoked_at is null
-  returning k.* into old_key;
+  where k.key_id = old_key.key_id and k.revoked_at is null returning k.* into old_key;
   if not found then
     select k.* into old_key from public.api_keys k where k.key_id = revoke_api_key.key_id;
   end if;
@@ -3379,10 +3358,9 @@ grant usage on schema words to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function words.languages() returns text[] language sql immutable parallel safe
 return array[
-  'none', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish', 'french',
-  'german', 'greek',
-  'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese',
-  'romanian', 'russian',
+  'none', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish', 'french', 'german',
+  'greek', 'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese', 'romanian',
+  'russian',
   'serbian', 'spanish', 'swedish', 'tamil', 'turkish', 'yiddish'];
 comment on function words.languages is
   'The languages that a memory may have: those for which PostgreSQL has a stemmer, and none, which keeps every word as it is.';
@@ -3887,8 +3865,7 @@ return case when pg_catalog.cardinality(languages) = 1 then words.of_query(query
   select w.lexeme
   from pg_catalog.unnest(languages) as l (language)
   cross join lateral pg_catalog.unnest(words.of_query(query, l.language)) with ordinality as w (lexeme, place)
-  group by w.lexeme
-  order by min(w.place), w.lexeme collate "C")
+  group by w.lexeme order by min(w.place), w.lexeme collate "C")
 end;
 comment on function words.of_query_in is
   'The words of a query in each of several languages, so that it matches memories in any of them.';
@@ -3911,8 +3888,7 @@ begin atomic
     select p.written, p.written as lexeme from pairs p union select p.written, p.plain from pairs p
   )
   select m.lexeme, pg_catalog.array_agg(distinct other.lexeme)
-  from members m join members other on other.written = m.written
-  group by m.lexeme;
+  from members m join members other on other.written = m.written group by m.lexeme;
 end;
 comment on function words.forms_in_query is
   'The words of a query, in any of the languages, that have other forms, as written and plain, each with all forms of its word. '
@@ -5142,8 +5118,7 @@ begin
       else '(?:' || string_agg(branch.expression, '|' order by branch.first) || ')' end
     from (
       select left(k, 1) as first, secrets.literal(left(k, 1)) || secrets.any_of(array_agg(distinct substr(k, 2))) as expression
-      from unnest(keywords) as k
-      group by left(k, 1)
+      from unnest(keywords) as k group by left(k, 1)
     ) branch);
 end $$;
 comment on function secrets.any_of is
@@ -5714,8 +5689,7 @@ begin
     from nodes n
     cross join lateral secrets.find_in_value(
       n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
-    where jsonb_typeof(n.value) in ('string', 'number')
-    limit find_in_document_of.most;
+    where jsonb_typeof(n.value) in ('string', 'number') limit find_in_document_of.most;
 end $$;
 comment on function secrets.find_in_document_of is
   'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most so many.';
@@ -5833,8 +5807,7 @@ begin
         else '{credential,personal,strict}' end,
       secrets.max_findings()) as f
     cross join lateral width_bucket(f."position", starts) as n (line)
-    order by f."position", f.pattern
-    limit secrets.max_findings();
+    order by f."position", f.pattern limit secrets.max_findings();
 end $$;
 comment on function public.find_secrets is
   'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for '
@@ -6160,8 +6133,7 @@ declare
 begin
   -- Without the backslashes before signs it shows the text that it stands for.
   select f.pattern, f."position" into found_secret
-  from secrets.find_in_text(regexp_replace(expression, '\\(?=[^A-Za-z0-9])', '', 'g'), tenant_id, '{credential}') as f
-  limit 1;
+  from secrets.find_in_text(regexp_replace(expression, '\\(?=[^A-Za-z0-9])', '', 'g'), tenant_id, '{credential}') as f limit 1;
   if found then
     perform secrets.raise_secret(field, found_secret.pattern, found_secret."position");
   end if;
@@ -6224,8 +6196,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   update public.secret_patterns p set is_active = false
-  where p.tenant_id = admin.target_tenant_id and p.name = deactivate_secret_pattern.name
-  returning p.* into saved;
+  where p.tenant_id = admin.target_tenant_id and p.name = deactivate_secret_pattern.name returning p.* into saved;
   if not found then
     perform administration.raise_not_found('name');
   end if;
@@ -6754,9 +6725,7 @@ return case
             || coalesce(' ' || pg_catalog.encode(words.case_hash(given.value), 'hex'), '') end
         from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
         cross join lateral (select fields ->> a.field) as given (value)
-        where not identity.is_blank(given.value)
-        order by a.ordinality
-        limit 1)
+        where not identity.is_blank(given.value) order by a.ordinality limit 1)
       end order by i.ordinality)::text, 'UTF8'))
     from pg_catalog.jsonb_array_elements_text(rules -> 'identity') with ordinality as i (alternatives))
 end;
@@ -6900,8 +6869,7 @@ begin atomic
       'from', k.expires_from, 'seconds', extract(epoch from k.expires_after)) end)
   from public.memory_kinds k
   join public.memory_kind_fields f using (kind_id)
-  where k.kind_id = compile.kind_id
-  group by k.kind_id;
+  where k.kind_id = compile.kind_id group by k.kind_id;
 end;
 comment on function kinds.compile is 'The rules of a kind as the trigger reads them, from its row and its fields.';
 
@@ -7286,9 +7254,8 @@ begin
   on conflict on constraint memory_kind_unique do update set
     purpose = excluded.purpose, title_field = excluded.title_field, text_fields = excluded.text_fields,
     identity_fields = excluded.identity_fields, identity_ends_when = excluded.identity_ends_when,
-    locked_when = excluded.locked_when,
-    locked_fields = excluded.locked_fields, allowed_when_locked = excluded.allowed_when_locked,
-    when_locked = excluded.when_locked,
+    locked_when = excluded.locked_when, locked_fields = excluded.locked_fields,
+    allowed_when_locked = excluded.allowed_when_locked, when_locked = excluded.when_locked,
     archived_from = excluded.archived_from, archived_after = excluded.archived_after, expires_from = excluded.expires_from,
     expires_after = excluded.expires_after, part_of_kind = excluded.part_of_kind, part_of_field = excluded.part_of_field,
     updated_at = clock_timestamp()
@@ -9416,14 +9383,12 @@ begin atomic
   from (
     select p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, count(*) as memories
     from public.packet_store p
-    where p.ttl is null or p.ttl > now()
-    group by p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope
+    where p.ttl is null or p.ttl > now() group by p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope
   ) c
   left join ranking.audiences a
     on a.audience_id = packets.audience_id(c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope)
   -- Only the audience's own memories decide when it is counted again, so that the time tells nothing about others.
-  where c.memories >= 100 and (a.audience_id is null or abs(c.memories - a.memories) > 0.1 * a.memories)
-  order by c.memories desc;
+  where c.memories >= 100 and (a.audience_id is null or abs(c.memories - a.memories) > 0.1 * a.memories) order by c.memories desc;
 end;
 comment on function ranking.stale_audiences is
   'The audiences of at least 100 memories whose number has changed by a tenth since they were counted. Smaller ones hardly '
@@ -9446,8 +9411,7 @@ begin
       where p.tenant_id = $1 and p.org_id is not distinct from $2 and p.user_id is not distinct from $3 and p.scope = $4
         and p.project_id %s
         and (p.ttl is null or p.ttl > now())
-      order by p.packet_id desc
-      limit %s) n$sql$,
+      order by p.packet_id desc limit %s) n$sql$,
     case when project_id is null then 'is null' else '= $5' end, max_sampled)
   into sample, average_length
   using tenant_id, org_id, user_id, scope, project_id;
@@ -9461,8 +9425,7 @@ begin
     average_length, greatest(2, 0.002 * cardinality(sample)) / 2;
   insert into ranking.audience_words (audience_id, word, memories)
   select id, hashtext(w.lexeme), count(*)
-  from unnest(sample) as s (words) cross join unnest(s.words) as w
-  group by hashtext(w.lexeme)
+  from unnest(sample) as s (words) cross join unnest(s.words) as w group by hashtext(w.lexeme)
   having count(*) >= greatest(2, 0.002 * cardinality(sample));
 end $$;
 comment on function ranking.count_audience is
@@ -9528,8 +9491,7 @@ begin
     where a.tenant_id = any (tenants)
       and (scopes is null or a.scope = any (scopes))
       and (weigh_words.project_id is null or a.project_id = weigh_words.project_id or a.project_id is null)
-    order by a.memories desc, a.audience_id
-    limit max_audiences
+    order by a.memories desc, a.audience_id limit max_audiences
   ), total as (
     select sum(v.memories)::double precision as memories,
       sum(v.memories * v.average_length order by v.audience_id) / sum(v.memories) as average_length
@@ -9555,8 +9517,7 @@ begin
     select p.words, p.word_count from public.packet_store p
     where p.tenant_id = my_tenant and (scopes is null or p.scope = any (scopes))
       and (weigh_words.project_id is null or p.project_id = weigh_words.project_id or p.project_id is null)
-    order by p."timestamp" desc, p.packet_id desc
-    limit max_sampled
+    order by p."timestamp" desc, p.packet_id desc limit max_sampled
   ), total as (
     select count(*) as memories, greatest(avg(v.word_count), 1) as average_length from visible v
   ), weighed as (
@@ -9710,15 +9671,13 @@ begin
             -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
             select p.packet_id, array[p.words] as words, words.index_text(p.words) <@> to_bm25query($2, '' || %2$L) as distance
             from public.packet_store p
-            where %3$s and %4$s
-            order by words.index_text(p.words) <@> to_bm25query($2, %2$L)
+            where %3$s and %4$s order by words.index_text(p.words) <@> to_bm25query($2, %2$L)
             -- The index ranks as many rows as the inner limit at once, and again twice as many if the policies leave too few.
             limit 2 * %5$s
           ) r
           limit %5$s
         ) f
-        where f.distance < 0
-        offset 0 -- Keeps the subquery separate, so that each score is computed once.
+        where f.distance < 0 offset 0 -- Keeps the subquery separate, so that each score is computed once.
       ) s$sql$, score, index, packets.in_bucket('p', bucket), condition, row_limit, slack)
     into found.ids, found.scores, walked, last_score, slack
     using filter, query, weights, queries;
@@ -9748,9 +9707,7 @@ begin
       select f.packet_id, %1$s as score
       from (
         select p.packet_id, array[p.words] as words from public.packet_store p
-        where ($2 is null or p.tenant_id = $2) and %2$s and %3$s
-        order by p."timestamp" desc, p.packet_id desc
-        limit %4$s
+        where ($2 is null or p.tenant_id = $2) and %2$s and %3$s order by p."timestamp" desc, p.packet_id desc limit %4$s
       ) f
       offset 0
     ) n
@@ -9795,8 +9752,7 @@ begin
   end loop;
   return array(
     select f.id from unnest(answer.ids, answer.scores) as f (id, score)
-    order by f.score desc, f.id desc
-    limit wanted);
+    order by f.score desc, f.id desc limit wanted);
 end $$;
 comment on function ranking.find_by_words is
   'The memories that the caller may read and that match the filter, with the highest scores for these words, weighed as given. '
@@ -11664,8 +11620,7 @@ from (values
 cross join regexp_split_to_table(v.meanings, ';\s*') as m (entry)
 cross join lateral regexp_split_to_table(split_part(m.entry, ': ', 2), '\s*\|\s*') with ordinality as half (words, place)
 cross join lateral regexp_split_to_table(half.words, '\s+') as w (word)
-where w.word <> ''
-on conflict do nothing;
+where w.word <> '' on conflict do nothing;
 --! EndIncluded 060-duplicates/015-telling-words.sql
 --! Included 060-duplicates/020-compare-words.sql
 -- Compares two texts by their words: how much they share, and whether what differs changes what they say. find_similar()
@@ -11791,8 +11746,7 @@ begin atomic
       bool_or(u.spelling <> u.word and not u.is_start) as is_capital, bool_or(u.spelling <> u.word
         and u.is_start) as is_beginning,
       bool_or(u.spelling = u.word) and upper(u.word) <> u.word as is_lower
-    from uses u
-    group by u.word
+    from uses u group by u.word
   ), rough as materialized (
     -- Texts that share little are compared no further.
     select count(*) filter (where in_one > 0 and in_other > 0) > 0.4 * count(*) as is_near from counted
@@ -11805,8 +11759,7 @@ begin atomic
     from (
       select v.language, count(*) as words, max(count(*)) over () as most
       from duplicates.telling_words v join counted c on c.word = v.word
-      where v.class = 'marker' and (select is_near from rough)
-      group by v.language) m
+      where v.class = 'marker' and (select is_near from rough) group by v.language) m
     where m.words >= 0.7 * m.most
   ), grams as (
     select g.gram, count(*) filter (where u.side = 1) - count(*) filter (where u.side = 2) as surplus
@@ -11814,8 +11767,7 @@ begin atomic
     cross join lateral (values
       (case when u.is_joined then u.word || u.behind end),
       (case when u.is_joined and u.is_second_joined then u.word || u.behind || u.second_behind end)) as g (gram)
-    where u.word ~ '^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]$' and g.gram is not null
-    group by g.gram
+    where u.word ~ '^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]$' and g.gram is not null group by g.gram
     having count(*) filter (where u.side = 1) <> count(*) filter (where u.side = 2)
   ), changed as materialized (
     select s.word, s.in_one - s.in_other as surplus from stemmed s where s.in_one <> s.in_other and (select is_near from rough)
@@ -11854,14 +11806,12 @@ begin atomic
   ), keys as materialized (
     select k.key, sum(k.in_one) as in_one, sum(k.in_other) as in_other, bool_or(k.is_stop) as is_stop,
       bool_or(k.is_code) or bool_or(k.is_capital) and not bool_or(k.is_lower) and not bool_or(k.is_stop) as is_name
-    from keyed k
-    group by k.key
+    from keyed k group by k.key
   ), slots as materialized (
     -- Where one text has another word than the other between the same two words.
     select u.word, u.before, u.behind, count(*) filter (where u.side = 1) - count(*) filter (where u.side = 2) as surplus
     from uses u
-    where (select is_near from rough)
-    group by u.word, u.before, u.behind
+    where (select is_near from rough) group by u.word, u.before, u.behind
     having count(*) filter (where u.side = 1) <> count(*) filter (where u.side = 2)
   )
   select
@@ -11871,8 +11821,7 @@ begin atomic
       from keys k), 0)::real,
     exists (
       select from meanings m
-      where m.class <> 'instead' and m.choice = 1
-      group by m.class, m.means
+      where m.class <> 'instead' and m.choice = 1 group by m.class, m.means
       having sum(m.surplus) <> 0)
     or exists (select from counted c where c.is_recased)
     -- Names of people, which Chinese, Japanese and Korean tell by a title.
@@ -12051,8 +12000,7 @@ begin
           from public.memory_embeddings e
           join public.packet_store p on p.packet_id = e.packet_id
           where e.model = %3$L and e.embedding_type = 'content' and %8$s and %7$s and %4$s
-          order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s
-          limit %5$s + 1
+          order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s limit %5$s + 1
         )
         select array_agg(n.packet_id) from nearest n
         where n.distance < (select case when count(*) > %5$s then max(o.distance) else 'infinity' end from nearest o)$sql$,
@@ -12095,9 +12043,7 @@ begin
   )
   select c.packet_id, least(c.similarity, 1)::real, c.content_hash
   from compared c
-  where c.similarity >= duplicates.similarity_threshold()
-  order by c.similarity desc, c.packet_id
-  limit max_candidates;
+  where c.similarity >= duplicates.similarity_threshold() order by c.similarity desc, c.packet_id limit max_candidates;
 end $$;
 comment on function duplicates.find_similar is
   'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar '
@@ -12164,8 +12110,7 @@ begin
     update public.packet_store p set
       envelope = merged_envelope, tags = merged_tags, parent_ids = merged_parents, ttl = merged_ttl,
       importance_score = merged_importance, metadata = merged_metadata
-    where p.packet_id = target.packet_id
-    returning p.* into saved;
+    where p.packet_id = target.packet_id returning p.* into saved;
     answer.status := 'updated';
     answer.memory := saved;
   exception
@@ -12396,8 +12341,7 @@ create function importance.text_hash_at(packet_id uuid, at timestamptz) returns 
 language sql stable security definer set search_path = ''
 return coalesce(
   (select packets.content_hash(v.content) from public.packet_versions v
-   where v.packet_id = text_hash_at.packet_id and v.valid_until > text_hash_at.at
-   order by v.valid_until, v.version_id limit 1),
+   where v.packet_id = text_hash_at.packet_id and v.valid_until > text_hash_at.at order by v.valid_until, v.version_id limit 1),
   (select p.content_hash from public.packet_store p where p.packet_id = text_hash_at.packet_id));
 comment on function importance.text_hash_at is
   'The content_hash of the text that a memory had at a time; null for a memory that does not exist. Definer: jobs don''t read '
@@ -13116,13 +13060,11 @@ begin
     join importance.memory_access_log a on a.access_id = r.access_id and a.accessed_at = uuid_extract_timestamp(r.access_id)
     join unnest(count_reads.packet_ids) as l (id) on l.id = r.packet_id
     join public.packet_store p on p.packet_id = l.id and importance.could_read(a, p)
-    where importance.text_hash_at(p.packet_id, a.accessed_at) = p.content_hash
-    group by 1, 2
+    where importance.text_hash_at(p.packet_id, a.accessed_at) = p.content_hash group by 1, 2
   ), written as (
     insert into importance.memory_voices as v (packet_id, agent, read_at)
     select r.packet_id, r.agent, r.read_at from reads r order by r.packet_id, r.agent
-    on conflict (packet_id, agent) do update set read_at = greatest(v.read_at, excluded.read_at)
-    returning v.packet_id
+    on conflict (packet_id, agent) do update set read_at = greatest(v.read_at, excluded.read_at) returning v.packet_id
   )
   select coalesce(array_agg(distinct w.packet_id), '{}') into read_ids from written w;
   return read_ids;
@@ -13141,8 +13083,7 @@ begin atomic
     from public.memory_feedback f
     join public.packet_store p on p.packet_id = f.packet_id and p.content_hash = f.content_hash
     cross join lateral (select importance.agent_of(f.tenant_id, f.agent_id) as agent) a
-    where f.packet_id = any (packet_ids)
-    order by f.packet_id, a.agent, f.given_at desc, f.access_id desc
+    where f.packet_id = any (packet_ids) order by f.packet_id, a.agent, f.given_at desc, f.access_id desc
   ), citing as (
     -- Importance is the same for all readers of a memory, so a memory that one of them can't read, or not as long, must not
     -- count. Parents are never hidden from readers of the child, so equal audiences are the only ones that qualify.
@@ -13190,8 +13131,7 @@ begin atomic
   -- A join, because the list is long and `any` would walk it for each access.
   join unnest(packet_ids) as l (id) on l.id = a.target_id
   join public.packet_store p on p.packet_id = l.id and importance.could_read(a, p)
-  where a.target_type = 'memory' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after
-  group by p.packet_id
+  where a.target_type = 'memory' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after group by p.packet_id
   order by p.packet_id
   on conflict (packet_id) do update set
     access_count = s.access_count + excluded.access_count,
@@ -13448,13 +13388,11 @@ begin atomic
   ), joined as (
     select min(l.n)::integer as line, l.atom,
       string_agg(l.text, E'\n' order by l.n) || case when max(l.n) < min(l.many) then E'\n' else '' end as text
-    from lines l
-    group by l.atom
+    from lines l group by l.atom
   )
   select j.line, j.text, j.atom = 0 or strpos(j.text, E'\n') between 1 and length(j.text) - 1
   from joined j
-  where j.text <> ''
-  order by j.line;
+  where j.text <> '' order by j.line;
 end;
 comment on function documents.atoms is
   'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the '
@@ -13673,8 +13611,7 @@ begin atomic
   select u.n, coalesce(m.heading, with_headings.title), coalesce(m.level, 0), u.text
   from under u
   left join marks m on m.line = u.mark
-  where u.n is not null
-  order by u.n;
+  where u.n is not null order by u.n;
 end;
 comment on function documents.with_headings is
   'The pieces of a Markdown with the heading that each begins with or stands under; before the first heading it is the title, '
@@ -13920,8 +13857,7 @@ begin
       else round(coalesce(b."from", 0) + (b.upto - coalesce(b."from", 0))
         * (b.n - coalesce(b.from_n, 0)) / (b.upto_n - coalesce(b.from_n, 0)), 9) end)
     )::documents.wanted_section
-    from neighbours b
-    order by b.n);
+    from neighbours b order by b.n);
   -- A position has nine decimals, so that after about thirty insertions at one point no number is left between two neighbours.
   if exists (
     select from (select p."position", lag(p."position", 1, 0) over (order by p.n) as previous from unnest(placed) as p) s
@@ -14034,8 +13970,7 @@ begin
   insert into public.packet_store (packet_type, envelope, tags, project_id, branch, scope)
   select 'section', d.fields, document.tags, document.project_id, document.branch, document.scope
   from unnest(drafts) with ordinality as d
-  where d.packet_id is null
-  order by d.ordinality;
+  where d.packet_id is null order by d.ordinality;
   get diagnostics inserted = row_count;
   return expected + inserted > 0;
 end $$;
@@ -16595,8 +16530,7 @@ begin
       format('field: a tenant has at most %s indexes; drop one first', fields.max_indexes()), 'field');
   end if;
   insert into public.field_indexes (tenant_id, field, created_by)
-  values (admin.target_tenant_id, register_field_index.field, admin.caller)
-  returning * into registered;
+  values (admin.target_tenant_id, register_field_index.field, admin.caller) returning * into registered;
   insert into public.field_values (
     packet_id, field, text_value, number_value, time_value, has_more, tenant_id, org_id, user_id, project_id, scope, ttl)
   select p.packet_id, registered.field, v.text_value, v.number_value, v.time_value, v.has_more,
@@ -16700,8 +16634,7 @@ begin
   for field in
     select i.field as name, packets.operators_of("where" -> i.field) as operators
     from public.field_indexes i
-    where i.tenant_id = (select identity.current_tenant_id()) and "where" ? i.field
-    order by i.field
+    where i.tenant_id = (select identity.current_tenant_id()) and "where" ? i.field order by i.field
   loop
     condition := nullif(fields.value_condition(field.operators), '');
     continue when condition is null;
@@ -16960,8 +16893,7 @@ begin
     union
     (select a.alias_normalized from public.entity_aliases a join canonical c on c.name = a.entity_normalized
      where a.tenant_id = tenant and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
-     order by a.is_from_admin desc, a.created_at
-     limit entities.max_aliases()));
+     order by a.is_from_admin desc, a.created_at limit entities.max_aliases()));
 end $$;
 comment on function entities.names_of is
   'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at '
@@ -17007,8 +16939,7 @@ begin
       and (a.ttl is null or a.ttl > now())
       and (a.alias_normalized in (alias_name, entity_name) or a.entity_normalized = alias_name)
       and (a.alias_normalized, a.entity_normalized) <> (alias_name, entity_name)
-    order by a.created_at
-    limit 1
+    order by a.created_at limit 1
   loop
     -- Readers resolve one step only, so an alias of an alias would be found from one end only.
     if conflicting.alias_normalized = alias_name then
@@ -17026,8 +16957,7 @@ begin
   values (btrim(add_alias_from.alias), btrim(add_alias_from.entity), alias_name, entity_name, add_alias_from.packet_id)
   on conflict (source_packet, alias_normalized) do update
   set agent = excluded.agent, is_from_admin = true, updated_at = clock_timestamp()
-  where excluded.is_from_admin and not entity_aliases.is_from_admin
-  returning * into saved;
+  where excluded.is_from_admin and not entity_aliases.is_from_admin returning * into saved;
   if not found then
     select a.* into saved from public.entity_aliases a
     where a.source_packet = add_alias_from.packet_id and a.alias_normalized = alias_name;
@@ -17099,9 +17029,7 @@ begin
   from public.entity_aliases a
   where a.tenant_id = me.tenant_id and a.entity_normalized = entity_name and a.scope = any (me.readable_scopes)
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
-  group by a.alias_normalized
-  order by min(a.created_at), a.alias_normalized
-  limit entities.max_aliases();
+  group by a.alias_normalized order by min(a.created_at), a.alias_normalized limit entities.max_aliases();
 end $$;
 comment on function entities.aliases_of is 'Returns the aliases of an entity that count for the caller: at most the 100 oldest.';
 grant execute on function entities.aliases_for, entities.aliases_of to l9_agent, l9_admin, l9_platform_admin;
@@ -17125,8 +17053,7 @@ begin
   from public.entity_aliases a
   where a.tenant_id = me.tenant_id and a.alias_normalized = any (names) and a.entity_normalized = any (names)
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
-  order by a.is_from_admin desc, a.created_at, a.alias_id
-  limit entities.max_aliases();
+  order by a.is_from_admin desc, a.created_at, a.alias_id limit entities.max_aliases();
 end $$;
 comment on function public.applied_aliases is
   'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias '
@@ -17156,8 +17083,7 @@ begin
   perform packets.check_scope(confirmed.scope, confirmed.project_id);
   if not confirmed.is_from_admin then
     update public.entity_aliases a set agent = me.creator, is_from_admin = true, updated_at = clock_timestamp()
-    where a.alias_id = confirmed.alias_id
-    returning a.* into confirmed;
+    where a.alias_id = confirmed.alias_id returning a.* into confirmed;
     -- Else the agent could take the alias away again.
     perform packets.claim_text(confirmed.source_packet);
   end if;
@@ -17615,8 +17541,7 @@ begin
   end if;
   for tenant in
     select t.tenant_id from public.tenants t
-    where t.tenant_id = start_task.tenant_id or start_task.tenant_id is null and t.is_active
-    order by t.tenant_id
+    where t.tenant_id = start_task.tenant_id or start_task.tenant_id is null and t.is_active order by t.tenant_id
   loop
     id := null;
     if start_task.job_key is not null then
@@ -17632,8 +17557,7 @@ begin
         where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'running';
         update public.tasks t set status = 'running', job_id = start_task.job_id, started_at = clock_timestamp(),
           updated_at = clock_timestamp()
-        where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'queued'
-        returning t.id into id;
+        where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'queued' returning t.id into id;
       end if;
     end if;
     if id is null then
@@ -17718,9 +17642,7 @@ begin
   where t.status in ('queued', 'running') and t.updated_at < now() - interval '7 days';
   delete from public.tasks t where t.id in (
     select expired.id from public.tasks expired
-    where expired.completed_at < now() - interval '30 days'
-    limit batch_size
-    for update skip locked);
+    where expired.completed_at < now() - interval '30 days' limit batch_size for update skip locked);
   get diagnostics deleted_count = row_count;
   return deleted_count;
 end $$;
@@ -18095,8 +18017,7 @@ begin atomic
     select v.fact_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.fact_id
   ), first as (
     select distinct on (s.fact_id) s.fact_id, s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin
-    from stated s where s.is_decisive
-    order by s.fact_id, s.created_at, s.evidence_id
+    from stated s where s.is_decisive order by s.fact_id, s.created_at, s.evidence_id
   ), sums as (
     select s.fact_id, sum(s.mentions)::integer as mentions, count(distinct s.agent)::integer as agents,
       -- The values of a predicate with many hold side by side, so an earlier beginning takes nothing from another.
@@ -18151,8 +18072,7 @@ begin atomic
     from placed p
   )
   select g.fact_id, first_value(g.fact_id) over (partition by g.period, g.run, g.object_normalized order by g.place)
-  from grouped g
-  order by g.place;
+  from grouped g order by g.place;
 end;
 comment on function facts.groups_to_merge is
   'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, with no other '
@@ -18361,8 +18281,7 @@ declare
 begin
   -- Rows are locked in the order of their ids, as in the roll-up job, so that the two can't deadlock.
   perform from public.knowledge_facts f
-  where f.fact_id in (select k.fact_id from facts.facts_with_key(key, is_single) k)
-  order by f.fact_id for no key update;
+  where f.fact_id in (select k.fact_id from facts.facts_with_key(key, is_single) k) order by f.fact_id for no key update;
 
   -- The check avoids an empty statement, which would still run the statement triggers.
   if exists (
@@ -18555,8 +18474,7 @@ begin
     select f.* into fact
     from facts.facts_with_key(key, is_single) f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.packet_id = assert_fact_from.packet_id
-    where f.retracted_at is not null and f.object_normalized = key.object_normalized
-    limit 1;
+    where f.retracted_at is not null and f.object_normalized = key.object_normalized limit 1;
     if found then
       return fact;
     end if;
@@ -18605,8 +18523,7 @@ begin
   where e.packet_id = assert_fact_from.packet_id and f.audience_id = key.audience_id
     and f.subject_normalized = key.subject_normalized
     and f.predicate = key.predicate and f.object_normalized = key.object_normalized and f.retracted_at is null
-  order by f.fact_id = id desc, f.valid_from desc
-  limit 1;
+  order by f.fact_id = id desc, f.valid_from desc limit 1;
   return fact;
 end $$;
 comment on function facts.assert_fact_from is
@@ -19005,8 +18922,7 @@ begin
       and (find_facts.scope is null or f.scope = find_facts.scope)
       and (find_facts.project_id is null or f.project_id is null or f.project_id = find_facts.project_id)
       and (include_history or f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, at))
-    order by f.confidence desc, f.is_from_admin desc, f.valid_from desc, f.fact_id desc
-    limit find_facts.k
+    order by f.confidence desc, f.is_from_admin desc, f.valid_from desc, f.fact_id desc limit find_facts.k
   ), ranked as (
     select m.f, row_number() over (
       order by (m.f).confidence desc, (m.f).is_from_admin desc, (m.f).valid_from desc, (m.f).fact_id desc) as place
@@ -19072,8 +18988,7 @@ begin atomic
       min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at,
       (array_agg(s.valid_to order by s.end_stated_at desc)
         filter (where s.is_decisive and s.end_stated_at <= facts_known_at.known_at))[1] as stated_end
-    from statements s
-    group by s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued
+    from statements s group by s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued
   ), placed as (
     select n.*, n.is_single_valued and not n.is_from_admin and count(*) filter (where n.is_from_admin) over (
       partition by n.audience_id, n.subject_normalized, n.predicate
@@ -19113,8 +19028,7 @@ begin
     left join public.knowledge_facts r on r.fact_id = n.replaced
     where facts.holds_at(n.valid_from, n.valid_to, coalesce(facts_as_of.valid_at, now()))
       and (facts_as_of.object is null or f.object_normalized = any (facts.names_of_object(facts_as_of.object)))
-    order by f.confidence desc, f.is_from_admin desc, n.valid_from desc, f.fact_id desc
-    limit facts_as_of.k);
+    order by f.confidence desc, f.is_from_admin desc, n.valid_from desc, f.fact_id desc limit facts_as_of.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('valid_at', facts_as_of.valid_at, 'known_at', facts_as_of.known_at, 'k', facts_as_of.k)),
     array(select (a).fact from unnest(matching) a)
@@ -19135,8 +19049,7 @@ create function public.packet_store_facts(memory public.packet_store) returns se
 language sql stable parallel safe set search_path = ''
 begin atomic
   select f.* from public.knowledge_facts f
-  where f.fact_id in (select e.fact_id from public.fact_evidence e where e.packet_id = (memory).packet_id)
-  order by f.fact_id;
+  where f.fact_id in (select e.fact_id from public.fact_evidence e where e.packet_id = (memory).packet_id) order by f.fact_id;
 end;
 comment on function public.packet_store_facts is
   'The facts that this memory states, including facts that ended or were retracted.';
@@ -19155,13 +19068,11 @@ begin atomic
     join public.knowledge_facts f on f.fact_id = a.target_id and f.tenant_id = a.tenant_id and f.scope = a.scope
       and f.project_id is not distinct from a.project_id
       and (a.is_admin or (f.org_id is null or f.org_id = a.org_id) and (f.user_id is null or f.user_id = a.user_id))
-    where a.target_type = 'fact' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after
-    group by a.target_id
+    where a.target_type = 'fact' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after group by a.target_id
   ), locked as (
     -- Rows are locked in the order of their ids, as in recompute_facts(), so that the two can't deadlock.
     select f.fact_id from public.knowledge_facts f
-    where f.fact_id in (select a.fact_id from accessed a)
-    order by f.fact_id
+    where f.fact_id in (select a.fact_id from accessed a) order by f.fact_id
     for no key update
   )
   update public.knowledge_facts f set access_count = f.access_count + a.times

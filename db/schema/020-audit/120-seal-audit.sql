@@ -31,16 +31,14 @@ begin
 
   if seal.to_xid <> last_xid then
     select a.xid into first_xid from public.audit_log a
-    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after
-    order by a.xid limit 1;
+    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after order by a.xid limit 1;
     if not found then
       return 0;
     end if;
     -- A seal covers at most max_rows rows, but a transaction is never split: one that exceeds max_rows is sealed whole.
     select case when a.xid > first_xid then a.xid else ((a.xid::text::bigint + 1)::text)::xid8 end into seal.to_xid
     from public.audit_log a
-    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after
-    order by a.xid offset max_rows limit 1;
+    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after order by a.xid offset max_rows limit 1;
     seal.to_xid := coalesce(seal.to_xid, horizon);
   end if;
 

@@ -55,8 +55,7 @@ begin
         'project_id', a.project_id, 'scope', a.scope, 'status', a.status, 'sqlstate', a.sqlstate, 'details', a.details) as line
     from public.audit_log a
     where a.occurred_at >= after_time and a.occurred_at < page."to" and (a.occurred_at, a.audit_id) > (after_time, after_id)
-    order by a.occurred_at, a.audit_id
-    limit page_size
+    order by a.occurred_at, a.audit_id limit page_size
   ), sized_rows as (
     select *, sum(octet_length(l.line::text)) over (order by l.occurred_at, l.audit_id) as bytes from candidate_rows l
   ), page_rows as (

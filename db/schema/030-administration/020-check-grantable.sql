@@ -38,8 +38,7 @@ begin
     return '{*}';
   end if;
   select l.scope into unknown_scope from unnest(list) as l (scope)
-  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
-  limit 1;
+  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope) limit 1;
   if found then
     perform identity.raise_error('L9VAL',
       format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);

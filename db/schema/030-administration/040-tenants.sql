@@ -30,8 +30,7 @@ begin
     perform identity.raise_error('L9SCP', 'tenant_id: this is your own tenant; you would lock yourself out', 'tenant_id');
   end if;
   update public.tenants t set is_active = set_tenant_active.is_active
-  where t.tenant_id = set_tenant_active.tenant_id
-  returning t.* into changed;
+  where t.tenant_id = set_tenant_active.tenant_id returning t.* into changed;
   if not found then
     perform administration.raise_not_found('tenant_id');
   end if;

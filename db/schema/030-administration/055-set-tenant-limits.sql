@@ -15,8 +15,7 @@ begin
   update public.tenants t
   set reads_per_minute = coalesce(set_tenant_limits.reads_per_minute, t.reads_per_minute),
     writes_per_minute = coalesce(set_tenant_limits.writes_per_minute, t.writes_per_minute)
-  where t.tenant_id = admin.target_tenant_id
-  returning t.* into changed;
+  where t.tenant_id = admin.target_tenant_id returning t.* into changed;
   return changed;
 end $$;
 comment on function public.set_tenant_limits is

@@ -11,8 +11,7 @@ begin
     perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
   end if;
   insert into public.orgs (tenant_id, org_id, name)
-  values (admin.target_tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name)
-  on conflict do nothing
+  values (admin.target_tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name) on conflict do nothing
   returning orgs.* into created;
   if not found then
     perform identity.raise_error('L9VAL', 'name, org_id: already used by another org of this tenant', 'name');
@@ -34,8 +33,7 @@ begin
     perform identity.raise_error('L9SCP', 'org_id: your token acts for this org; you would lock yourself out', 'org_id');
   end if;
   update public.orgs o set is_active = set_org_active.is_active
-  where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id
-  returning o.* into changed;
+  where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id returning o.* into changed;
   if not found then
     perform administration.raise_not_found('org_id');
   end if;

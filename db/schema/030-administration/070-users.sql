@@ -16,8 +16,7 @@ begin
   end if;
   insert into public.users (tenant_id, user_id, org_id, name)
   values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
-  on conflict do nothing
-  returning users.* into created;
+  on conflict do nothing returning users.* into created;
   if not found then
     perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant', 'user_id');
   end if;
@@ -39,8 +38,7 @@ begin
     perform identity.raise_error('L9SCP', 'user_id: your token acts for this user; you would lock yourself out', 'user_id');
   end if;
   update public.users u set is_active = set_user_active.is_active
-  where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id
-  returning u.* into changed;
+  where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id returning u.* into changed;
   if not found then
     perform administration.raise_not_found('user_id');
   end if;

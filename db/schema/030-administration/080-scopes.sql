@@ -41,8 +41,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   update public.scopes s set is_active = set_scope_active.is_active
-  where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope
-  returning s.* into changed;
+  where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope returning s.* into changed;
   if not found then
     perform administration.raise_not_found('scope');
   end if;

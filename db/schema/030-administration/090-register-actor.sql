@@ -17,8 +17,7 @@ begin
     perform identity.raise_error('L9VAL', 'caller: 1 to 63 letters, digits, ., _ and -', 'caller');
   end if;
   select a.* into actor from public.actors a
-  where a.tenant_id = admin.target_tenant_id and a.caller = register_actor.caller
-  for update;
+  where a.tenant_id = admin.target_tenant_id and a.caller = register_actor.caller for update;
   is_new := not found;
 
   if is_new then
@@ -96,8 +95,7 @@ begin
     values (actor.tenant_id, actor.caller, actor.creator, actor.source, actor.agent, actor.role, actor.readable_scopes,
       actor.writable_scopes, actor.can_clean_up, actor.reads_per_minute, actor.writes_per_minute, actor.default_project,
       actor.max_importance, actor.max_confidence, actor.max_lesson_confidence, actor.max_priority)
-    on conflict do nothing
-    returning actors.* into actor;
+    on conflict do nothing returning actors.* into actor;
     if not found then
       perform identity.raise_error('L9VAL', 'caller, creator: already used by another actor of this tenant', 'creator');
     end if;
@@ -108,8 +106,7 @@ begin
       reads_per_minute = actor.reads_per_minute, writes_per_minute = actor.writes_per_minute,
       default_project = actor.default_project, max_importance = actor.max_importance, max_confidence = actor.max_confidence,
       max_lesson_confidence = actor.max_lesson_confidence, max_priority = actor.max_priority
-    where a.tenant_id = actor.tenant_id and a.caller = actor.caller
-    returning a.* into actor;
+    where a.tenant_id = actor.tenant_id and a.caller = actor.caller returning a.* into actor;
   end if;
   return actor;
 end $$;

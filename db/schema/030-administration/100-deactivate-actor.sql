@@ -7,8 +7,7 @@ declare
   actor public.actors;
 begin
   select a.* into actor from public.actors a
-  where a.tenant_id = admin.target_tenant_id and a.caller = set_actor_active.caller
-  for update;
+  where a.tenant_id = admin.target_tenant_id and a.caller = set_actor_active.caller for update;
   if not found then
     perform administration.raise_not_found('caller');
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
@@ -17,8 +16,7 @@ begin
   perform administration.check_grantable(
     admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   update public.actors a set is_active = set_actor_active.is_active
-  where a.tenant_id = actor.tenant_id and a.caller = actor.caller
-  returning a.* into actor;
+  where a.tenant_id = actor.tenant_id and a.caller = actor.caller returning a.* into actor;
   return actor;
 end $$;
 comment on function administration.set_actor_active is 'Implements deactivate_actor() and reactivate_actor().';

@@ -10,8 +10,7 @@ begin
   perform administration.require_operator();
   admin := administration.require_administrator(bind_login.tenant_id);
   select a.* into actor from public.actors a
-  where a.tenant_id = admin.target_tenant_id and a.caller = bind_login.caller
-  for update;
+  where a.tenant_id = admin.target_tenant_id and a.caller = bind_login.caller for update;
   if not found then
     perform administration.raise_not_found('caller');
   elsif bind_login.login is not null then
@@ -30,8 +29,7 @@ begin
     perform l9_guard.limit_login(bind_login.login);
   end if;
   update public.actors a set login = bind_login.login
-  where a.tenant_id = actor.tenant_id and a.caller = actor.caller
-  returning a.* into actor;
+  where a.tenant_id = actor.tenant_id and a.caller = actor.caller returning a.* into actor;
   return actor;
 end $$;
 comment on function public.bind_login is

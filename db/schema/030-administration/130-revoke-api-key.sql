@@ -8,16 +8,14 @@ declare
   actor public.actors;
 begin
   select k.* into old_key from public.api_keys k
-  where k.key_id = revoke_api_key.key_id and (admin.is_operator or k.tenant_id = admin.target_tenant_id)
-  for update;
+  where k.key_id = revoke_api_key.key_id and (admin.is_operator or k.tenant_id = admin.target_tenant_id) for update;
   if not found then
     perform administration.raise_not_found('key_id');
   end if;
   select a.* into actor from public.actors a where a.tenant_id = old_key.tenant_id and a.caller = old_key.caller;
   perform administration.check_key_grantable(admin, actor, old_key.scopes, old_key.projects);
   update public.api_keys k set revoked_at = clock_timestamp()
-  where k.key_id = old_key.key_id and k.revoked_at is null
-  returning k.* into old_key;
+  where k.key_id = old_key.key_id and k.revoked_at is null returning k.* into old_key;
   if not found then
     select k.* into old_key from public.api_keys k where k.key_id = revoke_api_key.key_id;
   end if;

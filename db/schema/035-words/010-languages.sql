@@ -3,10 +3,9 @@
 
 create function words.languages() returns text[] language sql immutable parallel safe
 return array[
-  'none', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish', 'french',
-  'german', 'greek',
-  'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese',
-  'romanian', 'russian',
+  'none', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish', 'french', 'german',
+  'greek', 'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese', 'romanian',
+  'russian',
   'serbian', 'spanish', 'swedish', 'tamil', 'turkish', 'yiddish'];
 comment on function words.languages is
   'The languages that a memory may have: those for which PostgreSQL has a stemmer, and none, which keeps every word as it is.';

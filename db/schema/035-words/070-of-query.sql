@@ -18,8 +18,7 @@ return case when pg_catalog.cardinality(languages) = 1 then words.of_query(query
   select w.lexeme
   from pg_catalog.unnest(languages) as l (language)
   cross join lateral pg_catalog.unnest(words.of_query(query, l.language)) with ordinality as w (lexeme, place)
-  group by w.lexeme
-  order by min(w.place), w.lexeme collate "C")
+  group by w.lexeme order by min(w.place), w.lexeme collate "C")
 end;
 comment on function words.of_query_in is
   'The words of a query in each of several languages, so that it matches memories in any of them.';
@@ -42,8 +41,7 @@ begin atomic
     select p.written, p.written as lexeme from pairs p union select p.written, p.plain from pairs p
   )
   select m.lexeme, pg_catalog.array_agg(distinct other.lexeme)
-  from members m join members other on other.written = m.written
-  group by m.lexeme;
+  from members m join members other on other.written = m.written group by m.lexeme;
 end;
 comment on function words.forms_in_query is
   'The words of a query, in any of the languages, that have other forms, as written and plain, each with all forms of its word. '

@@ -12,8 +12,7 @@ begin
       else '(?:' || string_agg(branch.expression, '|' order by branch.first) || ')' end
     from (
       select left(k, 1) as first, secrets.literal(left(k, 1)) || secrets.any_of(array_agg(distinct substr(k, 2))) as expression
-      from unnest(keywords) as k
-      group by left(k, 1)
+      from unnest(keywords) as k group by left(k, 1)
     ) branch);
 end $$;
 comment on function secrets.any_of is

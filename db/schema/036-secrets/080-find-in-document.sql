@@ -87,8 +87,7 @@ begin
     from nodes n
     cross join lateral secrets.find_in_value(
       n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
-    where jsonb_typeof(n.value) in ('string', 'number')
-    limit find_in_document_of.most;
+    where jsonb_typeof(n.value) in ('string', 'number') limit find_in_document_of.most;
 end $$;
 comment on function secrets.find_in_document_of is
   'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most so many.';

@@ -38,8 +38,7 @@ begin
         else '{credential,personal,strict}' end,
       secrets.max_findings()) as f
     cross join lateral width_bucket(f."position", starts) as n (line)
-    order by f."position", f.pattern
-    limit secrets.max_findings();
+    order by f."position", f.pattern limit secrets.max_findings();
 end $$;
 comment on function public.find_secrets is
   'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for '

@@ -77,8 +77,7 @@ declare
 begin
   -- Without the backslashes before signs it shows the text that it stands for.
   select f.pattern, f."position" into found_secret
-  from secrets.find_in_text(regexp_replace(expression, '\\(?=[^A-Za-z0-9])', '', 'g'), tenant_id, '{credential}') as f
-  limit 1;
+  from secrets.find_in_text(regexp_replace(expression, '\\(?=[^A-Za-z0-9])', '', 'g'), tenant_id, '{credential}') as f limit 1;
   if found then
     perform secrets.raise_secret(field, found_secret.pattern, found_secret."position");
   end if;
@@ -141,8 +140,7 @@ declare
 begin
   perform administration.require_whole_token(admin);
   update public.secret_patterns p set is_active = false
-  where p.tenant_id = admin.target_tenant_id and p.name = deactivate_secret_pattern.name
-  returning p.* into saved;
+  where p.tenant_id = admin.target_tenant_id and p.name = deactivate_secret_pattern.name returning p.* into saved;
   if not found then
     perform administration.raise_not_found('name');
   end if;

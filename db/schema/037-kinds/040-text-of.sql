@@ -57,9 +57,7 @@ return case
             || coalesce(' ' || pg_catalog.encode(words.case_hash(given.value), 'hex'), '') end
         from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
         cross join lateral (select fields ->> a.field) as given (value)
-        where not identity.is_blank(given.value)
-        order by a.ordinality
-        limit 1)
+        where not identity.is_blank(given.value) order by a.ordinality limit 1)
       end order by i.ordinality)::text, 'UTF8'))
     from pg_catalog.jsonb_array_elements_text(rules -> 'identity') with ordinality as i (alternatives))
 end;

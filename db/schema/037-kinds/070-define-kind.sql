@@ -33,8 +33,7 @@ begin atomic
       'from', k.expires_from, 'seconds', extract(epoch from k.expires_after)) end)
   from public.memory_kinds k
   join public.memory_kind_fields f using (kind_id)
-  where k.kind_id = compile.kind_id
-  group by k.kind_id;
+  where k.kind_id = compile.kind_id group by k.kind_id;
 end;
 comment on function kinds.compile is 'The rules of a kind as the trigger reads them, from its row and its fields.';
 

@@ -178,9 +178,8 @@ begin
   on conflict on constraint memory_kind_unique do update set
     purpose = excluded.purpose, title_field = excluded.title_field, text_fields = excluded.text_fields,
     identity_fields = excluded.identity_fields, identity_ends_when = excluded.identity_ends_when,
-    locked_when = excluded.locked_when,
-    locked_fields = excluded.locked_fields, allowed_when_locked = excluded.allowed_when_locked,
-    when_locked = excluded.when_locked,
+    locked_when = excluded.locked_when, locked_fields = excluded.locked_fields,
+    allowed_when_locked = excluded.allowed_when_locked, when_locked = excluded.when_locked,
     archived_from = excluded.archived_from, archived_after = excluded.archived_after, expires_from = excluded.expires_from,
     expires_after = excluded.expires_after, part_of_kind = excluded.part_of_kind, part_of_field = excluded.part_of_field,
     updated_at = clock_timestamp()

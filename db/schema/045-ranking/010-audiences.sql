@@ -70,14 +70,12 @@ begin atomic
   from (
     select p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, count(*) as memories
     from public.packet_store p
-    where p.ttl is null or p.ttl > now()
-    group by p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope
+    where p.ttl is null or p.ttl > now() group by p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope
   ) c
   left join ranking.audiences a
     on a.audience_id = packets.audience_id(c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope)
   -- Only the audience's own memories decide when it is counted again, so that the time tells nothing about others.
-  where c.memories >= 100 and (a.audience_id is null or abs(c.memories - a.memories) > 0.1 * a.memories)
-  order by c.memories desc;
+  where c.memories >= 100 and (a.audience_id is null or abs(c.memories - a.memories) > 0.1 * a.memories) order by c.memories desc;
 end;
 comment on function ranking.stale_audiences is
   'The audiences of at least 100 memories whose number has changed by a tenth since they were counted. Smaller ones hardly '
@@ -100,8 +98,7 @@ begin
       where p.tenant_id = $1 and p.org_id is not distinct from $2 and p.user_id is not distinct from $3 and p.scope = $4
         and p.project_id %s
         and (p.ttl is null or p.ttl > now())
-      order by p.packet_id desc
-      limit %s) n$sql$,
+      order by p.packet_id desc limit %s) n$sql$,
     case when project_id is null then 'is null' else '= $5' end, max_sampled)
   into sample, average_length
   using tenant_id, org_id, user_id, scope, project_id;
@@ -115,8 +112,7 @@ begin
     average_length, greatest(2, 0.002 * cardinality(sample)) / 2;
   insert into ranking.audience_words (audience_id, word, memories)
   select id, hashtext(w.lexeme), count(*)
-  from unnest(sample) as s (words) cross join unnest(s.words) as w
-  group by hashtext(w.lexeme)
+  from unnest(sample) as s (words) cross join unnest(s.words) as w group by hashtext(w.lexeme)
   having count(*) >= greatest(2, 0.002 * cardinality(sample));
 end $$;
 comment on function ranking.count_audience is

@@ -40,8 +40,7 @@ begin
     where a.tenant_id = any (tenants)
       and (scopes is null or a.scope = any (scopes))
       and (weigh_words.project_id is null or a.project_id = weigh_words.project_id or a.project_id is null)
-    order by a.memories desc, a.audience_id
-    limit max_audiences
+    order by a.memories desc, a.audience_id limit max_audiences
   ), total as (
     select sum(v.memories)::double precision as memories,
       sum(v.memories * v.average_length order by v.audience_id) / sum(v.memories) as average_length
@@ -67,8 +66,7 @@ begin
     select p.words, p.word_count from public.packet_store p
     where p.tenant_id = my_tenant and (scopes is null or p.scope = any (scopes))
       and (weigh_words.project_id is null or p.project_id = weigh_words.project_id or p.project_id is null)
-    order by p."timestamp" desc, p.packet_id desc
-    limit max_sampled
+    order by p."timestamp" desc, p.packet_id desc limit max_sampled
   ), total as (
     select count(*) as memories, greatest(avg(v.word_count), 1) as average_length from visible v
   ), weighed as (

@@ -134,15 +134,13 @@ begin
             -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
             select p.packet_id, array[p.words] as words, words.index_text(p.words) <@> to_bm25query($2, '' || %2$L) as distance
             from public.packet_store p
-            where %3$s and %4$s
-            order by words.index_text(p.words) <@> to_bm25query($2, %2$L)
+            where %3$s and %4$s order by words.index_text(p.words) <@> to_bm25query($2, %2$L)
             -- The index ranks as many rows as the inner limit at once, and again twice as many if the policies leave too few.
             limit 2 * %5$s
           ) r
           limit %5$s
         ) f
-        where f.distance < 0
-        offset 0 -- Keeps the subquery separate, so that each score is computed once.
+        where f.distance < 0 offset 0 -- Keeps the subquery separate, so that each score is computed once.
       ) s$sql$, score, index, packets.in_bucket('p', bucket), condition, row_limit, slack)
     into found.ids, found.scores, walked, last_score, slack
     using filter, query, weights, queries;
@@ -172,9 +170,7 @@ begin
       select f.packet_id, %1$s as score
       from (
         select p.packet_id, array[p.words] as words from public.packet_store p
-        where ($2 is null or p.tenant_id = $2) and %2$s and %3$s
-        order by p."timestamp" desc, p.packet_id desc
-        limit %4$s
+        where ($2 is null or p.tenant_id = $2) and %2$s and %3$s order by p."timestamp" desc, p.packet_id desc limit %4$s
       ) f
       offset 0
     ) n
@@ -219,8 +215,7 @@ begin
   end loop;
   return array(
     select f.id from unnest(answer.ids, answer.scores) as f (id, score)
-    order by f.score desc, f.id desc
-    limit wanted);
+    order by f.score desc, f.id desc limit wanted);
 end $$;
 comment on function ranking.find_by_words is
   'The memories that the caller may read and that match the filter, with the highest scores for these words, weighed as given. '

@@ -358,5 +358,4 @@ from (values
 cross join regexp_split_to_table(v.meanings, ';\s*') as m (entry)
 cross join lateral regexp_split_to_table(split_part(m.entry, ': ', 2), '\s*\|\s*') with ordinality as half (words, place)
 cross join lateral regexp_split_to_table(half.words, '\s+') as w (word)
-where w.word <> ''
-on conflict do nothing;
+where w.word <> '' on conflict do nothing;

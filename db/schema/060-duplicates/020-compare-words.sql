@@ -121,8 +121,7 @@ begin atomic
       bool_or(u.spelling <> u.word and not u.is_start) as is_capital, bool_or(u.spelling <> u.word
         and u.is_start) as is_beginning,
       bool_or(u.spelling = u.word) and upper(u.word) <> u.word as is_lower
-    from uses u
-    group by u.word
+    from uses u group by u.word
   ), rough as materialized (
     -- Texts that share little are compared no further.
     select count(*) filter (where in_one > 0 and in_other > 0) > 0.4 * count(*) as is_near from counted
@@ -135,8 +134,7 @@ begin atomic
     from (
       select v.language, count(*) as words, max(count(*)) over () as most
       from duplicates.telling_words v join counted c on c.word = v.word
-      where v.class = 'marker' and (select is_near from rough)
-      group by v.language) m
+      where v.class = 'marker' and (select is_near from rough) group by v.language) m
     where m.words >= 0.7 * m.most
   ), grams as (
     select g.gram, count(*) filter (where u.side = 1) - count(*) filter (where u.side = 2) as surplus
@@ -144,8 +142,7 @@ begin atomic
     cross join lateral (values
       (case when u.is_joined then u.word || u.behind end),
       (case when u.is_joined and u.is_second_joined then u.word || u.behind || u.second_behind end)) as g (gram)
-    where u.word ~ '^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]$' and g.gram is not null
-    group by g.gram
+    where u.word ~ '^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]$' and g.gram is not null group by g.gram
     having count(*) filter (where u.side = 1) <> count(*) filter (where u.side = 2)
   ), changed as materialized (
     select s.word, s.in_one - s.in_other as surplus from stemmed s where s.in_one <> s.in_other and (select is_near from rough)
@@ -184,14 +181,12 @@ begin atomic
   ), keys as materialized (
     select k.key, sum(k.in_one) as in_one, sum(k.in_other) as in_other, bool_or(k.is_stop) as is_stop,
       bool_or(k.is_code) or bool_or(k.is_capital) and not bool_or(k.is_lower) and not bool_or(k.is_stop) as is_name
-    from keyed k
-    group by k.key
+    from keyed k group by k.key
   ), slots as materialized (
     -- Where one text has another word than the other between the same two words.
     select u.word, u.before, u.behind, count(*) filter (where u.side = 1) - count(*) filter (where u.side = 2) as surplus
     from uses u
-    where (select is_near from rough)
-    group by u.word, u.before, u.behind
+    where (select is_near from rough) group by u.word, u.before, u.behind
     having count(*) filter (where u.side = 1) <> count(*) filter (where u.side = 2)
   )
   select
@@ -201,8 +196,7 @@ begin atomic
       from keys k), 0)::real,
     exists (
       select from meanings m
-      where m.class <> 'instead' and m.choice = 1
-      group by m.class, m.means
+      where m.class <> 'instead' and m.choice = 1 group by m.class, m.means
       having sum(m.surplus) <> 0)
     or exists (select from counted c where c.is_recased)
     -- Names of people, which Chinese, Japanese and Korean tell by a title.

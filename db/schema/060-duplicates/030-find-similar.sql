@@ -82,8 +82,7 @@ begin
           from public.memory_embeddings e
           join public.packet_store p on p.packet_id = e.packet_id
           where e.model = %3$L and e.embedding_type = 'content' and %8$s and %7$s and %4$s
-          order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s
-          limit %5$s + 1
+          order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s limit %5$s + 1
         )
         select array_agg(n.packet_id) from nearest n
         where n.distance < (select case when count(*) > %5$s then max(o.distance) else 'infinity' end from nearest o)$sql$,
@@ -126,9 +125,7 @@ begin
   )
   select c.packet_id, least(c.similarity, 1)::real, c.content_hash
   from compared c
-  where c.similarity >= duplicates.similarity_threshold()
-  order by c.similarity desc, c.packet_id
-  limit max_candidates;
+  where c.similarity >= duplicates.similarity_threshold() order by c.similarity desc, c.packet_id limit max_candidates;
 end $$;
 comment on function duplicates.find_similar is
   'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar '

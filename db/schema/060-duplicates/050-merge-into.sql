@@ -39,8 +39,7 @@ begin
     update public.packet_store p set
       envelope = merged_envelope, tags = merged_tags, parent_ids = merged_parents, ttl = merged_ttl,
       importance_score = merged_importance, metadata = merged_metadata
-    where p.packet_id = target.packet_id
-    returning p.* into saved;
+    where p.packet_id = target.packet_id returning p.* into saved;
     answer.status := 'updated';
     answer.memory := saved;
   exception

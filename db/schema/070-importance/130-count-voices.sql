@@ -65,13 +65,11 @@ begin
     join importance.memory_access_log a on a.access_id = r.access_id and a.accessed_at = uuid_extract_timestamp(r.access_id)
     join unnest(count_reads.packet_ids) as l (id) on l.id = r.packet_id
     join public.packet_store p on p.packet_id = l.id and importance.could_read(a, p)
-    where importance.text_hash_at(p.packet_id, a.accessed_at) = p.content_hash
-    group by 1, 2
+    where importance.text_hash_at(p.packet_id, a.accessed_at) = p.content_hash group by 1, 2
   ), written as (
     insert into importance.memory_voices as v (packet_id, agent, read_at)
     select r.packet_id, r.agent, r.read_at from reads r order by r.packet_id, r.agent
-    on conflict (packet_id, agent) do update set read_at = greatest(v.read_at, excluded.read_at)
-    returning v.packet_id
+    on conflict (packet_id, agent) do update set read_at = greatest(v.read_at, excluded.read_at) returning v.packet_id
   )
   select coalesce(array_agg(distinct w.packet_id), '{}') into read_ids from written w;
   return read_ids;
@@ -90,8 +88,7 @@ begin atomic
     from public.memory_feedback f
     join public.packet_store p on p.packet_id = f.packet_id and p.content_hash = f.content_hash
     cross join lateral (select importance.agent_of(f.tenant_id, f.agent_id) as agent) a
-    where f.packet_id = any (packet_ids)
-    order by f.packet_id, a.agent, f.given_at desc, f.access_id desc
+    where f.packet_id = any (packet_ids) order by f.packet_id, a.agent, f.given_at desc, f.access_id desc
   ), citing as (
     -- Importance is the same for all readers of a memory, so a memory that one of them can't read, or not as long, must not
     -- count. Parents are never hidden from readers of the child, so equal audiences are the only ones that qualify.

@@ -10,8 +10,7 @@ begin atomic
   -- A join, because the list is long and `any` would walk it for each access.
   join unnest(packet_ids) as l (id) on l.id = a.target_id
   join public.packet_store p on p.packet_id = l.id and importance.could_read(a, p)
-  where a.target_type = 'memory' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after
-  group by p.packet_id
+  where a.target_type = 'memory' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after group by p.packet_id
   order by p.packet_id
   on conflict (packet_id) do update set
     access_count = s.access_count + excluded.access_count,

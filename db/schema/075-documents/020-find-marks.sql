@@ -11,13 +11,11 @@ begin atomic
   ), joined as (
     select min(l.n)::integer as line, l.atom,
       string_agg(l.text, E'\n' order by l.n) || case when max(l.n) < min(l.many) then E'\n' else '' end as text
-    from lines l
-    group by l.atom
+    from lines l group by l.atom
   )
   select j.line, j.text, j.atom = 0 or strpos(j.text, E'\n') between 1 and length(j.text) - 1
   from joined j
-  where j.text <> ''
-  order by j.line;
+  where j.text <> '' order by j.line;
 end;
 comment on function documents.atoms is
   'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the '

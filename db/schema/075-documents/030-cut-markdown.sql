@@ -116,8 +116,7 @@ begin atomic
   select u.n, coalesce(m.heading, with_headings.title), coalesce(m.level, 0), u.text
   from under u
   left join marks m on m.line = u.mark
-  where u.n is not null
-  order by u.n;
+  where u.n is not null order by u.n;
 end;
 comment on function documents.with_headings is
   'The pieces of a Markdown with the heading that each begins with or stands under; before the first heading it is the title, '

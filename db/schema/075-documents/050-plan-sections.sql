@@ -179,8 +179,7 @@ begin
       else round(coalesce(b."from", 0) + (b.upto - coalesce(b."from", 0))
         * (b.n - coalesce(b.from_n, 0)) / (b.upto_n - coalesce(b.from_n, 0)), 9) end)
     )::documents.wanted_section
-    from neighbours b
-    order by b.n);
+    from neighbours b order by b.n);
   -- A position has nine decimals, so that after about thirty insertions at one point no number is left between two neighbours.
   if exists (
     select from (select p."position", lag(p."position", 1, 0) over (order by p.n) as previous from unnest(placed) as p) s

@@ -93,8 +93,7 @@ begin
   insert into public.packet_store (packet_type, envelope, tags, project_id, branch, scope)
   select 'section', d.fields, document.tags, document.project_id, document.branch, document.scope
   from unnest(drafts) with ordinality as d
-  where d.packet_id is null
-  order by d.ordinality;
+  where d.packet_id is null order by d.ordinality;
   get diagnostics inserted = row_count;
   return expected + inserted > 0;
 end $$;

@@ -35,8 +35,7 @@ begin
       format('field: a tenant has at most %s indexes; drop one first', fields.max_indexes()), 'field');
   end if;
   insert into public.field_indexes (tenant_id, field, created_by)
-  values (admin.target_tenant_id, register_field_index.field, admin.caller)
-  returning * into registered;
+  values (admin.target_tenant_id, register_field_index.field, admin.caller) returning * into registered;
   insert into public.field_values (
     packet_id, field, text_value, number_value, time_value, has_more, tenant_id, org_id, user_id, project_id, scope, ttl)
   select p.packet_id, registered.field, v.text_value, v.number_value, v.time_value, v.has_more,

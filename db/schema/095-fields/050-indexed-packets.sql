@@ -63,8 +63,7 @@ begin
   for field in
     select i.field as name, packets.operators_of("where" -> i.field) as operators
     from public.field_indexes i
-    where i.tenant_id = (select identity.current_tenant_id()) and "where" ? i.field
-    order by i.field
+    where i.tenant_id = (select identity.current_tenant_id()) and "where" ? i.field order by i.field
   loop
     condition := nullif(fields.value_condition(field.operators), '');
     continue when condition is null;

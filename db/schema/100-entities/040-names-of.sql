@@ -22,8 +22,7 @@ begin
     union
     (select a.alias_normalized from public.entity_aliases a join canonical c on c.name = a.entity_normalized
      where a.tenant_id = tenant and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
-     order by a.is_from_admin desc, a.created_at
-     limit entities.max_aliases()));
+     order by a.is_from_admin desc, a.created_at limit entities.max_aliases()));
 end $$;
 comment on function entities.names_of is
   'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at '

@@ -36,8 +36,7 @@ begin
       and (a.ttl is null or a.ttl > now())
       and (a.alias_normalized in (alias_name, entity_name) or a.entity_normalized = alias_name)
       and (a.alias_normalized, a.entity_normalized) <> (alias_name, entity_name)
-    order by a.created_at
-    limit 1
+    order by a.created_at limit 1
   loop
     -- Readers resolve one step only, so an alias of an alias would be found from one end only.
     if conflicting.alias_normalized = alias_name then
@@ -55,8 +54,7 @@ begin
   values (btrim(add_alias_from.alias), btrim(add_alias_from.entity), alias_name, entity_name, add_alias_from.packet_id)
   on conflict (source_packet, alias_normalized) do update
   set agent = excluded.agent, is_from_admin = true, updated_at = clock_timestamp()
-  where excluded.is_from_admin and not entity_aliases.is_from_admin
-  returning * into saved;
+  where excluded.is_from_admin and not entity_aliases.is_from_admin returning * into saved;
   if not found then
     select a.* into saved from public.entity_aliases a
     where a.source_packet = add_alias_from.packet_id and a.alias_normalized = alias_name;

@@ -33,9 +33,7 @@ begin
   from public.entity_aliases a
   where a.tenant_id = me.tenant_id and a.entity_normalized = entity_name and a.scope = any (me.readable_scopes)
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
-  group by a.alias_normalized
-  order by min(a.created_at), a.alias_normalized
-  limit entities.max_aliases();
+  group by a.alias_normalized order by min(a.created_at), a.alias_normalized limit entities.max_aliases();
 end $$;
 comment on function entities.aliases_of is 'Returns the aliases of an entity that count for the caller: at most the 100 oldest.';
 grant execute on function entities.aliases_for, entities.aliases_of to l9_agent, l9_admin, l9_platform_admin;
@@ -59,8 +57,7 @@ begin
   from public.entity_aliases a
   where a.tenant_id = me.tenant_id and a.alias_normalized = any (names) and a.entity_normalized = any (names)
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
-  order by a.is_from_admin desc, a.created_at, a.alias_id
-  limit entities.max_aliases();
+  order by a.is_from_admin desc, a.created_at, a.alias_id limit entities.max_aliases();
 end $$;
 comment on function public.applied_aliases is
   'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias '

@@ -19,8 +19,7 @@ begin
   perform packets.check_scope(confirmed.scope, confirmed.project_id);
   if not confirmed.is_from_admin then
     update public.entity_aliases a set agent = me.creator, is_from_admin = true, updated_at = clock_timestamp()
-    where a.alias_id = confirmed.alias_id
-    returning a.* into confirmed;
+    where a.alias_id = confirmed.alias_id returning a.* into confirmed;
     -- Else the agent could take the alias away again.
     perform packets.claim_text(confirmed.source_packet);
   end if;

@@ -16,8 +16,7 @@ begin
   end if;
   for tenant in
     select t.tenant_id from public.tenants t
-    where t.tenant_id = start_task.tenant_id or start_task.tenant_id is null and t.is_active
-    order by t.tenant_id
+    where t.tenant_id = start_task.tenant_id or start_task.tenant_id is null and t.is_active order by t.tenant_id
   loop
     id := null;
     if start_task.job_key is not null then
@@ -33,8 +32,7 @@ begin
         where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'running';
         update public.tasks t set status = 'running', job_id = start_task.job_id, started_at = clock_timestamp(),
           updated_at = clock_timestamp()
-        where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'queued'
-        returning t.id into id;
+        where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'queued' returning t.id into id;
       end if;
     end if;
     if id is null then

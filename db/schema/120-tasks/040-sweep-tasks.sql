@@ -10,9 +10,7 @@ begin
   where t.status in ('queued', 'running') and t.updated_at < now() - interval '7 days';
   delete from public.tasks t where t.id in (
     select expired.id from public.tasks expired
-    where expired.completed_at < now() - interval '30 days'
-    limit batch_size
-    for update skip locked);
+    where expired.completed_at < now() - interval '30 days' limit batch_size for update skip locked);
   get diagnostics deleted_count = row_count;
   return deleted_count;
 end $$;

@@ -16,8 +16,7 @@ begin atomic
     select v.fact_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.fact_id
   ), first as (
     select distinct on (s.fact_id) s.fact_id, s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin
-    from stated s where s.is_decisive
-    order by s.fact_id, s.created_at, s.evidence_id
+    from stated s where s.is_decisive order by s.fact_id, s.created_at, s.evidence_id
   ), sums as (
     select s.fact_id, sum(s.mentions)::integer as mentions, count(distinct s.agent)::integer as agents,
       -- The values of a predicate with many hold side by side, so an earlier beginning takes nothing from another.
@@ -72,8 +71,7 @@ begin atomic
     from placed p
   )
   select g.fact_id, first_value(g.fact_id) over (partition by g.period, g.run, g.object_normalized order by g.place)
-  from grouped g
-  order by g.place;
+  from grouped g order by g.place;
 end;
 comment on function facts.groups_to_merge is
   'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, with no other '

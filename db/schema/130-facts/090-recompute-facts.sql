@@ -10,8 +10,7 @@ declare
 begin
   -- Rows are locked in the order of their ids, as in the roll-up job, so that the two can't deadlock.
   perform from public.knowledge_facts f
-  where f.fact_id in (select k.fact_id from facts.facts_with_key(key, is_single) k)
-  order by f.fact_id for no key update;
+  where f.fact_id in (select k.fact_id from facts.facts_with_key(key, is_single) k) order by f.fact_id for no key update;
 
   -- The check avoids an empty statement, which would still run the statement triggers.
   if exists (

@@ -92,8 +92,7 @@ begin
     select f.* into fact
     from facts.facts_with_key(key, is_single) f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.packet_id = assert_fact_from.packet_id
-    where f.retracted_at is not null and f.object_normalized = key.object_normalized
-    limit 1;
+    where f.retracted_at is not null and f.object_normalized = key.object_normalized limit 1;
     if found then
       return fact;
     end if;
@@ -142,8 +141,7 @@ begin
   where e.packet_id = assert_fact_from.packet_id and f.audience_id = key.audience_id
     and f.subject_normalized = key.subject_normalized
     and f.predicate = key.predicate and f.object_normalized = key.object_normalized and f.retracted_at is null
-  order by f.fact_id = id desc, f.valid_from desc
-  limit 1;
+  order by f.fact_id = id desc, f.valid_from desc limit 1;
   return fact;
 end $$;
 comment on function facts.assert_fact_from is

@@ -40,8 +40,7 @@ begin
       and (find_facts.scope is null or f.scope = find_facts.scope)
       and (find_facts.project_id is null or f.project_id is null or f.project_id = find_facts.project_id)
       and (include_history or f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, at))
-    order by f.confidence desc, f.is_from_admin desc, f.valid_from desc, f.fact_id desc
-    limit find_facts.k
+    order by f.confidence desc, f.is_from_admin desc, f.valid_from desc, f.fact_id desc limit find_facts.k
   ), ranked as (
     select m.f, row_number() over (
       order by (m.f).confidence desc, (m.f).is_from_admin desc, (m.f).valid_from desc, (m.f).fact_id desc) as place

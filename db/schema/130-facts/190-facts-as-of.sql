@@ -31,8 +31,7 @@ begin atomic
       min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at,
       (array_agg(s.valid_to order by s.end_stated_at desc)
         filter (where s.is_decisive and s.end_stated_at <= facts_known_at.known_at))[1] as stated_end
-    from statements s
-    group by s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued
+    from statements s group by s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued
   ), placed as (
     select n.*, n.is_single_valued and not n.is_from_admin and count(*) filter (where n.is_from_admin) over (
       partition by n.audience_id, n.subject_normalized, n.predicate
@@ -72,8 +71,7 @@ begin
     left join public.knowledge_facts r on r.fact_id = n.replaced
     where facts.holds_at(n.valid_from, n.valid_to, coalesce(facts_as_of.valid_at, now()))
       and (facts_as_of.object is null or f.object_normalized = any (facts.names_of_object(facts_as_of.object)))
-    order by f.confidence desc, f.is_from_admin desc, n.valid_from desc, f.fact_id desc
-    limit facts_as_of.k);
+    order by f.confidence desc, f.is_from_admin desc, n.valid_from desc, f.fact_id desc limit facts_as_of.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('valid_at', facts_as_of.valid_at, 'known_at', facts_as_of.known_at, 'k', facts_as_of.k)),
     array(select (a).fact from unnest(matching) a)

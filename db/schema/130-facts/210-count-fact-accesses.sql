@@ -10,13 +10,11 @@ begin atomic
     join public.knowledge_facts f on f.fact_id = a.target_id and f.tenant_id = a.tenant_id and f.scope = a.scope
       and f.project_id is not distinct from a.project_id
       and (a.is_admin or (f.org_id is null or f.org_id = a.org_id) and (f.user_id is null or f.user_id = a.user_id))
-    where a.target_type = 'fact' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after
-    group by a.target_id
+    where a.target_type = 'fact' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after group by a.target_id
   ), locked as (
     -- Rows are locked in the order of their ids, as in recompute_facts(), so that the two can't deadlock.
     select f.fact_id from public.knowledge_facts f
-    where f.fact_id in (select a.fact_id from accessed a)
-    order by f.fact_id
+    where f.fact_id in (select a.fact_id from accessed a) order by f.fact_id
     for no key update
   )
   update public.knowledge_facts f set access_count = f.access_count + a.times
