@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f7cebff53f9d522443ba4072cef3e6ba477dfff8
+--! Hash: sha1:3502e000e408470bb459a954950ac042ee7d26e7
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -4618,8 +4618,7 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
   ('connection-password', 'passwords in connection strings of parts such as Pwd=…;', secrets.named_values(), null,
     '(?i);[ \t]?(?:pwd|password)[ \t]?=[ \t]?([^;\s"''`\\<>{}$()]{6,})', 'quoted value', 'ODBC and ADO.NET, connection strings'),
   ('command-line-password', 'passwords in commands, such as curl -u, docker login -p, redis-cli -a and mysql -p',
-    secrets.command_lines(), null,
-    secrets.passwords_of_commands(), 'command value', 'the manuals of these commands'),
+    secrets.command_lines(), null, secrets.passwords_of_commands(), 'command value', 'the manuals of these commands'),
   ('named-secret', 'quoted values of names such as password, secret or token',
     secrets.named_values(), null,
     secrets.names_of_secrets()
@@ -4633,8 +4632,7 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
       || '|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]*[0-9!#$%^*?~][^\s"''`\\<>&;,\[\]{}|]*|[^\s"''`\\<>&;,\[\]{}|]{20,})',
     'value', 'the usual forms of env files, YAML, shells and URLs'),
   ('labelled-password', 'passwords behind a label in a text, a list or a table, in several languages',
-    secrets.labelled_passwords(), null,
-    secrets.labelled_passwords(), 'labelled value', 'the usual forms of notes'),
+    secrets.labelled_passwords(), null, secrets.labelled_passwords(), 'labelled value', 'the usual forms of notes'),
   ('labelled-token', 'tokens and keys behind a label in a text, a list or a table', secrets.labelled_tokens(), null,
     secrets.labelled_tokens(), 'labelled token', 'the usual forms of notes'),
   ('password-in-table', 'passwords in the column of a table', secrets.password_columns(), null,
@@ -6172,8 +6170,7 @@ begin
   perform secrets.refuse_literal_secret('expression', register_secret_pattern.expression, admin.target_tenant_id);
   insert into public.secret_patterns as p (tenant_id, name, finds, expression, keywords, severity, source)
   values (admin.target_tenant_id, register_secret_pattern.name, register_secret_pattern.finds,
-    register_secret_pattern.expression, keys,
-    register_secret_pattern.severity, 'an administrator of the tenant')
+    register_secret_pattern.expression, keys, register_secret_pattern.severity, 'an administrator of the tenant')
   on conflict on constraint secret_pattern_name_unique do update
   set finds = excluded.finds, expression = excluded.expression, keywords = excluded.keywords, severity = excluded.severity,
     is_active = true
@@ -7241,8 +7238,7 @@ begin
   end if;
   insert into public.memory_kinds as k (
     tenant_id, kind, purpose, title_field, text_fields, identity_fields, identity_ends_when, locked_when, locked_fields,
-    allowed_when_locked,
-    when_locked, archived_from, archived_after, expires_from, expires_after, part_of_kind, part_of_field)
+    allowed_when_locked, when_locked, archived_from, archived_after, expires_from, expires_after, part_of_kind, part_of_field)
   values (
     admin.target_tenant_id, register_memory_kind.kind, register_memory_kind.purpose, register_memory_kind.title_field,
     coalesce(register_memory_kind.text_fields, '{}'), coalesce(register_memory_kind.identity_fields, '{}'),
@@ -11711,8 +11707,7 @@ return (
     '([^[:alnum:]_<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫]*)'
     -- A number with its parts, as in 10:30, 2026-03-01 and 2.4.1; a word; a sign that compares or measures.
     || '([0-9]+(?:[.,:/-][0-9]+)*|[[:alpha:]_\u0900-\u0dff][[:alnum:]_\u0900-\u0dff]*|[<>!=]=|[[:alnum:]]'
-    || '|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])',
-    'g') with ordinality as t (found, place));
+    || '|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])', 'g') with ordinality as t (found, place));
 comment on function duplicates.used_words is 'The words of a text in their order.';
 
 create function duplicates.stemmer_of(language text) returns regdictionary language sql stable parallel safe set search_path = ''
@@ -17566,8 +17561,7 @@ begin
       values (
         start_task.type, case when is_queued then 'queued' else 'running' end, start_task.payload, start_task.job_key,
         start_task.job_id, start_task.caller, tenant, start_task.org_id, start_task.user_id, start_task.project_id,
-        start_task.scope,
-        case when not is_queued then clock_timestamp() end)
+        start_task.scope, case when not is_queued then clock_timestamp() end)
       returning t.id into id;
     end if;
     ids := ids || id;
@@ -18973,8 +18967,7 @@ language sql stable set search_path = '' set plan_cache_mode = force_custom_plan
 begin atomic
   with statements as (
     select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin,
-      e.valid_from, e.created_at,
-      e.valid_to, e.end_stated_at,
+      e.valid_from, e.created_at, e.valid_to, e.end_stated_at,
       bool_or(e.is_from_admin) over (partition by f.fact_id) = e.is_from_admin as is_decisive
     from public.knowledge_facts f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= facts_known_at.known_at

@@ -116,8 +116,7 @@ begin
   perform secrets.refuse_literal_secret('expression', register_secret_pattern.expression, admin.target_tenant_id);
   insert into public.secret_patterns as p (tenant_id, name, finds, expression, keywords, severity, source)
   values (admin.target_tenant_id, register_secret_pattern.name, register_secret_pattern.finds,
-    register_secret_pattern.expression, keys,
-    register_secret_pattern.severity, 'an administrator of the tenant')
+    register_secret_pattern.expression, keys, register_secret_pattern.severity, 'an administrator of the tenant')
   on conflict on constraint secret_pattern_name_unique do update
   set finds = excluded.finds, expression = excluded.expression, keywords = excluded.keywords, severity = excluded.severity,
     is_active = true

@@ -165,8 +165,7 @@ begin
   end if;
   insert into public.memory_kinds as k (
     tenant_id, kind, purpose, title_field, text_fields, identity_fields, identity_ends_when, locked_when, locked_fields,
-    allowed_when_locked,
-    when_locked, archived_from, archived_after, expires_from, expires_after, part_of_kind, part_of_field)
+    allowed_when_locked, when_locked, archived_from, archived_after, expires_from, expires_after, part_of_kind, part_of_field)
   values (
     admin.target_tenant_id, register_memory_kind.kind, register_memory_kind.purpose, register_memory_kind.title_field,
     coalesce(register_memory_kind.text_fields, '{}'), coalesce(register_memory_kind.identity_fields, '{}'),

@@ -86,8 +86,7 @@ return (
     '([^[:alnum:]_<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫]*)'
     -- A number with its parts, as in 10:30, 2026-03-01 and 2.4.1; a word; a sign that compares or measures.
     || '([0-9]+(?:[.,:/-][0-9]+)*|[[:alpha:]_\u0900-\u0dff][[:alnum:]_\u0900-\u0dff]*|[<>!=]=|[[:alnum:]]'
-    || '|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])',
-    'g') with ordinality as t (found, place));
+    || '|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])', 'g') with ordinality as t (found, place));
 comment on function duplicates.used_words is 'The words of a text in their order.';
 
 create function duplicates.stemmer_of(language text) returns regdictionary language sql stable parallel safe set search_path = ''

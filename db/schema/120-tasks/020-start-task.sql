@@ -41,8 +41,7 @@ begin
       values (
         start_task.type, case when is_queued then 'queued' else 'running' end, start_task.payload, start_task.job_key,
         start_task.job_id, start_task.caller, tenant, start_task.org_id, start_task.user_id, start_task.project_id,
-        start_task.scope,
-        case when not is_queued then clock_timestamp() end)
+        start_task.scope, case when not is_queued then clock_timestamp() end)
       returning t.id into id;
     end if;
     ids := ids || id;

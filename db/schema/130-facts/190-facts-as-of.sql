@@ -16,8 +16,7 @@ language sql stable set search_path = '' set plan_cache_mode = force_custom_plan
 begin atomic
   with statements as (
     select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin,
-      e.valid_from, e.created_at,
-      e.valid_to, e.end_stated_at,
+      e.valid_from, e.created_at, e.valid_to, e.end_stated_at,
       bool_or(e.is_from_admin) over (partition by f.fact_id) = e.is_from_admin as is_decisive
     from public.knowledge_facts f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= facts_known_at.known_at
