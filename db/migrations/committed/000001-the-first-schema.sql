@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3502e000e408470bb459a954950ac042ee7d26e7
+--! Hash: sha1:252c841e5a59dd8e9dd92198417cfc6dd284cd15
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1163,43 +1163,58 @@ comment on function identity.may_write is
 grant execute on function identity.has_project, identity.may_read, identity.may_write to l9_agent, l9_admin, l9_platform_admin,
   l9_worker;
 --! EndIncluded 010-identity/210-visibility.sql
---! Included 010-identity/215-tenant-rows.sql
--- Who sees the settings and lists of a tenant, which belong to it as a whole: their tables call protect_tenant_rows().
+--! Included 010-identity/215-protect-tables.sql
+-- Row-level security of tables that are no memories: settings and lists of a tenant, and tables that no caller reads.
+-- Chapters call these procedures after they created such a table.
 
-create procedure identity.protect_tenant_rows(
-  target regclass, noun text, readers text, definers text, has_built_in boolean default false,
-  operators_see_all boolean default false)
+create procedure identity.protect_tenant_rows(target regclass, readers text, writers text, has_built_in boolean default false)
 language plpgsql set search_path = '' as $$
 declare
-  sees_all constant boolean := operators_see_all or has_built_in;
   name constant text := (select c.relname from pg_class c where c.oid = target);
   policy record;
 begin
   execute format('alter table %s enable row level security, force row level security', target);
   for policy in
     select * from (values
-      ('tenant_isolation', 'as restrictive to l9_agent, l9_admin' || case when sees_all then '' else ', l9_platform_admin' end,
+      ('tenant_isolation',
+        'as restrictive to l9_agent, l9_admin' || case when has_built_in then '' else ', l9_platform_admin' end,
         case when has_built_in then 'tenant_id is null or ' else '' end || 'tenant_id = (select identity.current_tenant_id())',
-        format('A caller sees the %s of its own tenant%s.', noun, case when has_built_in then ' and the built-in ones' end)),
+        case when has_built_in then 'A caller sees the built-in rows and those of its own tenant.'
+          else 'A caller sees the rows of its own tenant, and so does an operator.' end),
       ('scope_access', 'for select to l9_agent, l9_admin', 'true', readers),
       ('platform_override', 'for select to l9_platform_admin',
         format('(select identity.allow_and_audit_operator_read(%L))', name),
-        format('Operators read the %s of %s; each read is audited.', noun,
-          case when sees_all then 'every tenant' else 'their own tenant' end)),
-      ('definer_functions', 'to l9_owner', 'true', definers)
+        format('Operators read the rows of %s tenant, and each read is audited.',
+          case when has_built_in then 'every' else 'their own' end)),
+      ('definer_functions', 'to l9_owner', 'true', writers)
     ) as p (name, addressed, condition, description)
   loop
     execute format('create policy %I on %s %s using (%s)', policy.name, target, policy.addressed, policy.condition);
     execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
   end loop;
-  execute format('grant select on %s to l9_agent, l9_admin, l9_platform_admin', target);
 end $$;
 comment on procedure identity.protect_tenant_rows is
-  'Enables and forces row-level security on a table with the column tenant_id, whose rows every caller of the tenant may read, '
-  'creates its policies and grants select. has_built_in: rows without a tenant are everyone''s. operators_see_all: operators '
-  'read the rows of every tenant (has_built_in includes that), else of their own. noun: what the rows are; readers, definers: '
-  'the comments on scope_access and definer_functions. Used by migrations only.';
---! EndIncluded 010-identity/215-tenant-rows.sql
+  'Enables and forces row-level security on settings or a list of a tenant: each caller reads the rows of its tenant, and '
+  'functions of the owner write them. readers, writers: sentences on why and by whom, for the comments of the policies. '
+  'has_built_in: rows without a tenant belong to all, and operators read those of all tenants. Used by migrations only.';
+
+create procedure identity.keep_private(target regclass, functions text default null, jobs text default null)
+language plpgsql set search_path = '' as $$
+begin
+  execute format('alter table %s enable row level security, force row level security', target);
+  if functions is not null then
+    execute format('create policy definer_functions on %s to l9_owner using (true)', target);
+    execute format('comment on policy definer_functions on %s is %L', target, functions);
+  end if;
+  if jobs is not null then
+    execute format('create policy worker_access on %s to l9_worker using (true)', target);
+    execute format('comment on policy worker_access on %s is %L', target, jobs);
+  end if;
+end $$;
+comment on procedure identity.keep_private is
+  'Enables and forces row-level security on a table that no caller reads. functions, jobs: what functions of the owner, or '
+  'background jobs, do with its rows; null if they may not touch it. Used by migrations only.';
+--! EndIncluded 010-identity/215-protect-tables.sql
 --! Included 010-identity/220-default-project.sql
 -- The project and the branch of what is saved without naming one. Saves ask for them through project_or_default() and
 -- branch_or_default().
@@ -3306,10 +3321,8 @@ comment on column administration.call_counts.key is
 comment on column administration.call_counts.points is 'The number of calls.';
 comment on column administration.call_counts.expire is 'End of the minute, in milliseconds since 1970.';
 
-alter table administration.call_counts enable row level security, force row level security;
+call identity.keep_private('administration.call_counts', jobs => 'Gateways count calls. No caller can read the table.');
 
-create policy worker_access on administration.call_counts to l9_worker using (true);
-comment on policy worker_access on administration.call_counts is 'Gateways count calls. No caller can read the table.';
 grant select, insert (key, points, expire), update (points, expire), delete on administration.call_counts to l9_worker;
 --! EndIncluded 030-administration/160-call-counts.sql
 --! Included 030-administration/170-database-statistics.sql
@@ -4035,9 +4048,11 @@ comment on column public.secret_patterns.source is 'Where the format is describe
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';
 
-call identity.protect_tenant_rows('public.secret_patterns', 'patterns',
-  'Every caller may read what is refused, so that it can tell why.',
-  'The guard reads the patterns; register_secret_pattern() writes them.', has_built_in => true);
+call identity.protect_tenant_rows('public.secret_patterns', has_built_in => true,
+  readers => 'Every caller may read what is refused, so that it can tell why.',
+  writers => 'The guard reads the patterns; register_secret_pattern() writes them.');
+
+grant select on public.secret_patterns to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_secret_pattern() checks the values, and a trigger audits them.
 --! EndIncluded 036-secrets/010-secret-patterns.sql
 --! Included 036-secrets/015-token-formats.sql
@@ -5053,9 +5068,11 @@ comment on column public.secret_settings.own_test is
   'that; null if there is none. The functions that change patterns and settings keep it.';
 comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
 
-call identity.protect_tenant_rows('public.secret_settings', 'settings',
-  'Every caller may read what happens to a secret that it writes.',
-  'The guard reads the settings; set_secret_settings() writes them.');
+call identity.protect_tenant_rows('public.secret_settings',
+  readers => 'Every caller may read what happens to a secret that it writes.',
+  writers => 'The guard reads the settings; set_secret_settings() writes them.');
+
+grant select on public.secret_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
 
 create trigger _500_audit after insert or update on public.secret_settings
@@ -5094,8 +5111,21 @@ comment on column public.secret_exceptions.reason is 'Why it is harmless, 1 to 5
 comment on column public.secret_exceptions.is_active is 'False if the exception holds no longer.';
 comment on column public.secret_exceptions.created_at is 'When the exception was added.';
 
-call identity.protect_tenant_rows('public.secret_exceptions', 'exceptions', 'Every caller may read what is not refused.',
-  'The guard reads the exceptions; register_secret_exception() writes them.', operators_see_all => true);
+alter table public.secret_exceptions enable row level security, force row level security;
+
+create policy tenant_isolation on public.secret_exceptions as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.secret_exceptions for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.secret_exceptions for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('secret_exceptions')));
+create policy definer_functions on public.secret_exceptions to l9_owner using (true);
+comment on policy tenant_isolation on public.secret_exceptions is 'A caller sees the exceptions of its own tenant.';
+comment on policy scope_access on public.secret_exceptions is 'Every caller may read what is not refused.';
+comment on policy platform_override on public.secret_exceptions is
+  'Operators see the exceptions of every tenant; each read is audited.';
+comment on policy definer_functions on public.secret_exceptions is
+  'The guard reads the exceptions; register_secret_exception() writes them.';
+grant select on public.secret_exceptions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
 
 create trigger _500_audit after insert or update on public.secret_exceptions
@@ -5261,12 +5291,11 @@ comment on function secrets.severities_for is
 -- Finds or replaces the secrets of one text. The functions for documents, find_secrets() and the audit log call
 -- find_in_text() or redact_text().
 
-create function secrets.in_group(expression text)
-returns text
+create function secrets.in_group(expression text) returns text
 language sql immutable parallel safe set search_path = ''
 -- Flags such as (?i) must stay at the beginning.
-return coalesce(substring(expression from '^\(\?[a-z]+\)'), '') || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')';
-
+return coalesce(substring(expression from '^\(\?[a-z]+\)'), '')
+  || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')';
 comment on function secrets.in_group is 'A regular expression whose first capturing group is the whole match.';
 
 create function secrets.split_at(content text, expression text, flags text default '')
@@ -5276,44 +5305,36 @@ begin atomic
   -- Two passes over the text, however many matches it has.
   select s.place, s.piece, m.groups[1], coalesce(m.groups[2], m.groups[1])
   from pg_catalog.regexp_split_to_table(content, expression, flags) with ordinality as s (piece, place)
-  left join pg_catalog.regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as m (groups, place) on m.place = s.place;
+  left join pg_catalog.regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as m (groups, place)
+    on m.place = s.place;
 end;
-
 comment on function secrets.split_at is
-  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing '
-  'group or, if it has none, the match again. The last row has no match. flags: those of regexp_matches().';
+  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing group or, if it '
+  'has none, the match again. The last row has no match. flags: those of regexp_matches().';
 
-create function secrets.offset_in(whole text, part text)
-returns integer
+create function secrets.offset_in(whole text, part text) returns integer
 language sql immutable parallel safe
 -- The secret ends its match; what stands before it may repeat it.
-return pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1;
-
+return pg_catalog.length(whole) - pg_catalog.length(part) + 1
+  - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part));
 comment on function secrets.offset_in is 'How many characters of a match stand before the secret in it.';
 
-create function secrets.line_starts(content text)
-returns integer[]
-language sql immutable parallel safe set search_path = ''
+create function secrets.line_starts(content text) returns integer[] language sql immutable parallel safe set search_path = ''
 return array(
-  select (1 + coalesce(sum(pg_catalog.length(l.line) + 1) over (order by l.n rows between unbounded preceding and 1 preceding), 0))::integer
-  from pg_catalog.string_to_table(content, E'\n') with ordinality as l (line, n)
-  order by l.n);
-
+  select (1 + coalesce(
+    sum(pg_catalog.length(l.line) + 1) over (order by l.n rows between unbounded preceding and 1 preceding), 0))::integer
+  from pg_catalog.string_to_table(content, E'\n') with ordinality as l (line, n) order by l.n);
 comment on function secrets.line_starts is 'Where each line of a text begins, in characters from 1.';
 
-create function secrets.is_excepted(tenant_id uuid, pattern text, part text)
-returns boolean
+create function secrets.is_excepted(tenant_id uuid, pattern text, part text) returns boolean
 language sql stable set search_path = ''
 return exists (
   select from public.secret_exceptions e
   where e.tenant_id = is_excepted.tenant_id and e.is_active and (e.pattern is null or e.pattern = is_excepted.pattern)
     and part ~ ('^(?:' || e.expression || ')$'));
+comment on function secrets.is_excepted is 'True if an administrator of the tenant registered that this text is harmless.';
 
-comment on function secrets.is_excepted is
-  'True if an administrator of the tenant registered that this text is harmless.';
-
-create function secrets.patterns_for(content text, tenant_id uuid, severities text[])
-returns setof public.secret_patterns
+create function secrets.patterns_for(content text, tenant_id uuid, severities text[]) returns setof public.secret_patterns
 language sql stable set search_path = ''
 begin atomic
   -- Several patterns share a hint.
@@ -5321,7 +5342,8 @@ begin atomic
     select h.hint
     from (
       select distinct p.hint from public.secret_patterns p
-      where p.hint is not null and (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active and p.severity = any (severities)
+      where p.hint is not null and (p.tenant_id is null or p.tenant_id = patterns_for.tenant_id) and p.is_active
+        and p.severity = any (severities)
     ) h
     where (h.hint <> secrets.long_words() or content ~ '[A-Za-z0-9]{32}') and content ~ h.hint
   )
@@ -5334,69 +5356,85 @@ begin atomic
   -- The more exact patterns were added first, so that they give a secret its name.
   order by p.tenant_id nulls first, p.pattern_id;
 end;
-
 comment on function secrets.patterns_for is
-  'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or '
-  'hint rule it out.';
+  'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or hint rule it '
+  'out.';
 
-create function secrets.has_exceptions(tenant_id uuid, pattern text)
-returns boolean
-language sql stable set search_path = ''
+create function secrets.has_exceptions(tenant_id uuid, pattern text) returns boolean language sql stable set search_path = ''
 return exists (
   select from public.secret_exceptions e
   where e.tenant_id = has_exceptions.tenant_id and e.is_active and (e.pattern is null or e.pattern = has_exceptions.pattern));
-
 comment on function secrets.has_exceptions is
-  'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. '
-  'Asked once, it saves a look at each match.';
+  'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. Asked once, it '
+  'saves a look at each match.';
 
 create function secrets.max_likenesses() returns integer language sql immutable parallel safe return 10000;
-
 comment on function secrets.max_likenesses is
-  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of '
-  'hundreds of kilobytes can have more.';
+  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of hundreds of '
+  'kilobytes can have more.';
 
-create function secrets.ranges_of(content text, expression text, flags text, places bigint[])
-returns int4range[]
+create type secrets.findings as (ranges int4range[], rest text);
+comment on type secrets.findings is
+  'Where the secrets of one pattern stand in a text, in characters from 1, and the text with control characters in their place.';
+
+create function secrets.cut_out(content text, expression text, flags text, wholes text[], parts text[]) returns secrets.findings
 language sql stable set search_path = ''
-return array(
-  select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + pg_catalog.length(f.part))
-  from (
-    select s.place, s.part, secrets.offset_in(s.whole, s.part) as skipped,
+begin atomic
+  -- The groups of a match take ten times as long as the match, and are known here.
+  with matches as (
+    select s.place, s.before, m.whole, m.part, secrets.offset_in(m.whole, m.part) as skipped,
       sum(pg_catalog.length(s.before)) over (order by s.place)
-        + coalesce(sum(pg_catalog.length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-    from secrets.split_at(content, expression, flags) as s
-    where s.place <= places[pg_catalog.cardinality(places)]
-  ) f
-  where f.place in (select pg_catalog.unnest(places))
-  order by f.place);
-
-comment on function secrets.ranges_of is
-  'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches '
-  'count from 1, in order.';
+        + coalesce(sum(pg_catalog.length(m.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0)
+        as start
+    from pg_catalog.regexp_split_to_table(content, expression, flags) with ordinality as s (before, place)
+    left join unnest(wholes, parts) with ordinality as m (whole, part, place) using (place)
+    where s.place <= pg_catalog.cardinality(wholes) + 1
+  )
+  select
+    coalesce(
+      pg_catalog.array_agg(
+        int4range((start + skipped + 1)::integer, (start + skipped + 1)::integer + pg_catalog.length(part)) order by place)
+        filter (where part is not null),
+      '{}'),
+    -- No pattern has control characters, and no value goes on behind a line break.
+    pg_catalog.string_agg(
+      before || coalesce(
+        overlay(
+          whole placing pg_catalog.rpad('', pg_catalog.length(part) - 1, E'\x01\n') || E'\x01'
+          from skipped + 1 for pg_catalog.length(part)),
+        whole, ''),
+      '' order by place)
+  from matches;
+end;
+comment on function secrets.cut_out is
+  'Cuts secrets out of a text. wholes: the matches of the regular expression, in order; parts: the secret in each, null in one '
+  'without.';
 
 -- Each match is verified once, and places are computed only if one passes. If only the first are wanted, the search
 -- begins with the first 32 kB and takes more of the text as long as it finds too few.
-create function secrets.places_of(
-  content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
-returns int4range[]
-language plpgsql stable set search_path = ''
-as $$
+create function secrets.find_of_pattern(
+  content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '',
+  most integer default null) returns secrets.findings
+language plpgsql stable set search_path = '' as $$
 declare
   total constant integer := length(content);
-  -- All matches of a text are computed before the first one is seen. So the first secrets are looked for in its beginning first.
+  -- All matches of a text are computed before the first one is seen. So the first secrets are looked for in its beginning.
   size integer := case when most is null then total else least(total, 32768) end;
   beginning text;
   has_exceptions boolean;
   match record;
   seen integer;
-  places bigint[];
-  ranges int4range[];
+  found integer;
+  wholes text[];
+  parts text[];
+  result secrets.findings;
 begin
   loop
     beginning := case when size = total then content else left(content, size) end;
     seen := 0;
-    places := '{}';
+    found := 0;
+    wholes := '{}';
+    parts := '{}';
     -- Each match is verified once. Most do not pass, and then the text need not be cut.
     for match in
       select g.place, g.groups[1] as whole, coalesce(g.groups[2], g.groups[1]) as part
@@ -5404,49 +5442,52 @@ begin
     loop
       seen := seen + 1;
       exit when most is not null and seen > secrets.max_likenesses();
+      wholes[seen] := match.whole;
+      parts[seen] := null;
       continue when match.part = '' or not secrets.passes(verification, match.whole, match.part);
-      has_exceptions := coalesce(has_exceptions, secrets.has_exceptions(places_of.tenant_id, places_of.pattern));
-      continue when has_exceptions and secrets.is_excepted(places_of.tenant_id, places_of.pattern, match.part);
-      places := places || match.place;
-      exit when cardinality(places) = most;
+      has_exceptions := coalesce(has_exceptions, secrets.has_exceptions(find_of_pattern.tenant_id, find_of_pattern.pattern));
+      continue when has_exceptions and secrets.is_excepted(find_of_pattern.tenant_id, find_of_pattern.pattern, match.part);
+      parts[seen] := match.part;
+      found := found + 1;
+      exit when found = most;
     end loop;
-    ranges := case when places = '{}' then '{}' else secrets.ranges_of(beginning, expression, flags, places) end;
+    result := case
+      when found = 0 then row('{}', content)::secrets.findings
+      else secrets.cut_out(beginning, expression, flags, wholes, parts) end;
     -- A match near the end of the beginning could be another one in the whole text.
     if most is null or size = total and seen <= secrets.max_likenesses()
-      or cardinality(places) = most and (size = total or upper(ranges[most]) < size - 4096) then
-      return ranges;
+      or found = most and (size = total or upper(result.ranges[most]) < size - 4096) then
+      return result;
     elsif seen > secrets.max_likenesses() or size = 262144 and seen > secrets.max_likenesses() / 2 then
       perform identity.raise_error('L9LIM',
-        format('content: at most %s places that look like a secret (pattern %s); cut it into smaller parts', secrets.max_likenesses(), pattern), 'content');
+        format('content: at most %s places that look like a secret (pattern %s); cut it into smaller parts',
+          secrets.max_likenesses(), pattern), 'content');
     end if;
     size := least(total, size * 8);
   end loop;
-end
-$$;
-
-comment on function secrets.places_of is
-  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which '
-  'ends early. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
-  'more than max_likenesses() false matches.';
+end $$;
+comment on function secrets.find_of_pattern is
+  'The secrets of one pattern in a text: all, or the first most of them, which ends early and leaves no rest. flags: those of '
+  'regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() false matches.';
 
 -- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
 -- their words.
 create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text, most integer default null)
 returns table (place bigint, range int4range, pattern text)
-language plpgsql stable set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql stable set search_path = '' as $$
 declare
-  -- Every built-in pattern ends here: they match no control characters but white space, and those that match all but a few characters
-  -- stop at a line break or a hyphen.
+  -- Every built-in pattern ends here: they match no control characters but white space, and those that match all but a few
+  -- characters stop at a line break or a hyphen.
   separator constant text := E'\n\x01-\x01\n';
   -- All words are looked at together: one by one, a megabyte of short ones takes minutes.
   is_apart constant boolean := words = secrets.words_apart();
-  decoded constant text := secrets.decode_words((
-    select string_agg(translate(case when is_apart then secrets.join_words(m.groups[1]) else m.groups[1] end, E'\x01', ''), separator order by m.place)
+  decoded text := secrets.decode_words((
+    select string_agg(
+      translate(case when is_apart then secrets.join_words(m.groups[1]) else m.groups[1] end, E'\x01', ''), separator
+      order by m.place)
     from regexp_matches(find_in_words.content, words, 'g') with ordinality as m (groups, place)));
   candidate public.secret_patterns;
-  places int4range[];
+  found secrets.findings;
   starts integer[];
   found_places bigint[] := '{}';
   found_patterns text[] := '{}';
@@ -5455,72 +5496,70 @@ begin
     -- Any words that are joined look like a token without a known beginning.
     continue when is_apart and (candidate.keywords is null or candidate.tenant_id is not null);
     -- With the flag w each word begins and ends a line, so that ^ and $ match there.
-    places := secrets.places_of(
-      decoded, candidate.expression, case when is_apart then 'random token' else candidate.verification end, candidate.name, find_in_words.tenant_id,
-      'w', find_in_words.most);
-    continue when places = '{}';
+    found := secrets.find_of_pattern(
+      decoded, candidate.expression, case when is_apart then 'random token' else candidate.verification end, candidate.name,
+      find_in_words.tenant_id, 'w', find_in_words.most);
+    continue when found.ranges = '{}';
     starts := coalesce(starts, array(
-      select (coalesce(sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding), 0) + 1)::integer
-      from unnest(string_to_array(decoded, separator)) with ordinality as w (word, place)
-      order by w.place));
+      select (1 + coalesce(
+        sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding),
+        0))::integer
+      from unnest(string_to_array(decoded, separator)) with ordinality as w (word, place) order by w.place));
     select found_places || array_agg(n), found_patterns || array_agg(candidate.name)
     into found_places, found_patterns
-    from unnest(places) as p (range)
+    from unnest(found.ranges) as p (range)
     cross join lateral generate_series(width_bucket(lower(p.range), starts), width_bucket(upper(p.range) - 1, starts)) as n;
     exit when find_in_words.most = 1;
+    decoded := case when find_in_words.most is null then found.rest else decoded end;
   end loop;
   if found_places <> '{}' and find_in_words.most = 1 then
     -- Cutting the whole text at its words takes a second for a megabyte of them.
     return query
       select f.place,
         int4range(
-          regexp_instr(find_in_words.content, words, 1, f.place::integer, 0), regexp_instr(find_in_words.content, words, 1, f.place::integer, 1)),
+          regexp_instr(find_in_words.content, words, 1, f.place::integer, 0),
+          regexp_instr(find_in_words.content, words, 1, f.place::integer, 1)),
         f.pattern
-      from unnest(found_places, found_patterns) as f (place, pattern)
-      order by f.place
-      limit 1;
+      from unnest(found_places, found_patterns) as f (place, pattern) order by f.place limit 1;
   elsif found_places <> '{}' then
     return query
       select distinct on (f.place) f.place, w.range, f.pattern
       from unnest(found_places, found_patterns) with ordinality as f (place, pattern, turn)
-      join unnest(secrets.places_of(find_in_words.content, words, 'none', 'hidden', null)) with ordinality as w (range, place)
-        on w.place = f.place
+      join unnest((secrets.find_of_pattern(find_in_words.content, words, 'none', 'hidden', null)).ranges)
+        with ordinality as w (range, place) on w.place = f.place
       order by f.place, f.turn;
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.find_in_words is
-  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() '
-  'or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds '
-  'something in it. most: how many are looked for with each pattern; with 1, the first word alone is returned.';
+  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or '
+  'words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: '
+  'how many are looked for with each pattern; with 1, the first word alone is returned.';
 
 -- Compares the text, with its look-alikes replaced, with one pattern after the other; then its words in which
 -- characters are encoded, or set apart by spaces or line breaks.
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (pattern text, "position" integer, length integer)
-language plpgsql stable set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql stable set search_path = '' as $$
 declare
-  plain constant text := secrets.fold(find_in_text.content);
+  plain text := secrets.fold(find_in_text.content);
   words text;
   candidate public.secret_patterns;
-  places int4range[];
+  found secrets.findings;
   covered int4multirange := '{}';
 begin
   for candidate in select * from secrets.patterns_for(plain, find_in_text.tenant_id, find_in_text.severities) loop
-    places := secrets.places_of(
+    found := secrets.find_of_pattern(
       plain, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id, most => find_in_text.most);
     -- What a more exact pattern found is not found again by a general one.
     return query
       select candidate.name, lower(p.range), upper(p.range) - lower(p.range)
-      from unnest(places) as p (range)
+      from unnest(found.ranges) as p (range)
       where not p.range && covered;
-    if find_in_text.most = 1 and places <> '{}' then
+    if find_in_text.most = 1 and found.ranges <> '{}' then
       return;
     end if;
-    covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
+    covered := covered + coalesce((select range_agg(p.range) from unnest(found.ranges) as p (range)), '{}');
+    plain := case when find_in_text.most is null then found.rest else plain end;
   end loop;
   -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded. So is what is set
   -- apart.
@@ -5531,25 +5570,20 @@ begin
       from secrets.find_in_words(plain, find_in_text.tenant_id, find_in_text.severities, words, find_in_text.most) as f
       where not f.range && covered;
   end loop;
-end
-$$;
-
+end $$;
 comment on function secrets.find_in_text is
-  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these '
-  'severities are compared, those of the tenant too. most: how many are looked for with each pattern, from the '
-  'beginning of the text; the search for one ends with the first pattern that finds any.';
+  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are '
+  'compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the '
+  'search for one ends with the first pattern that finds any.';
 
 create function secrets.max_redactions_of_a_match() returns integer language sql immutable parallel safe return 8;
-
 comment on function secrets.max_redactions_of_a_match is
   'How often one pattern is tried again on a text that it was redacted in.';
 
 -- Each pattern works on what those before it have left, so that a secret is replaced once, under the name of the most
 -- exact pattern.
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
-language plpgsql stable set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql stable set search_path = '' as $$
 declare
   candidate public.secret_patterns;
   words text;
@@ -5561,8 +5595,8 @@ begin
   for candidate in select * from secrets.patterns_for(redacted, redact_text.tenant_id, redact_text.severities) loop
     -- A match of a command holds one password, and the command may have more.
     for attempt in 1..secrets.max_redactions_of_a_match() loop
-      exit when secrets.places_of(
-        redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1) = '{}';
+      exit when (secrets.find_of_pattern(
+        redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1)).ranges = '{}';
       has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
       select string_agg(f.before || coalesce(
           case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name)
@@ -5581,7 +5615,8 @@ begin
   end loop;
   foreach words in array array[secrets.encoded_word(), secrets.words_apart()] loop
     continue when redacted !~ words;
-    select string_agg(s.before || coalesce('[redacted: ' || f.pattern || ']', s.whole, ''), '' order by s.place) as text, count(f.pattern) as secrets
+    select string_agg(s.before || coalesce('[redacted: ' || f.pattern || ']', s.whole, ''), '' order by s.place) as text,
+      count(f.pattern) as secrets
     into result
     from secrets.split_at(redacted, words) as s
     left join secrets.find_in_words(redacted, redact_text.tenant_id, severities, words) as f on f.place = s.place;
@@ -5591,11 +5626,8 @@ begin
   if replaced = 0 then
     redacted := content;
   end if;
-end
-$$;
-
-comment on function secrets.redact_text is
-  'A text with each secret replaced by [redacted: pattern], and how many were replaced.';
+end $$;
+comment on function secrets.redact_text is 'A text with each secret replaced by [redacted: pattern], and how many were replaced.';
 --! EndIncluded 036-secrets/070-find-in-text.sql
 --! Included 036-secrets/080-find-in-document.sql
 -- Finds or replaces the secrets of a JSON document at any depth. The guard, archives of sessions, the scan of stored
@@ -6452,8 +6484,11 @@ comment on column public.memory_kinds.rules is
 comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
 comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
 
-call identity.protect_tenant_rows('public.memory_kinds', 'kinds', 'Every caller may read the rules that its memories obey.',
-  'The trigger on packet_store reads the rules; register_memory_kind() writes them.', has_built_in => true);
+call identity.protect_tenant_rows('public.memory_kinds', has_built_in => true,
+  readers => 'Every caller may read the rules that its memories obey.',
+  writers => 'The trigger on packet_store reads the rules; register_memory_kind() writes them.');
+
+grant select on public.memory_kinds to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() checks the values, and a trigger audits them.
 
 create trigger _500_audit after insert or update on public.memory_kinds
@@ -6515,9 +6550,11 @@ comment on column public.memory_kind_fields.parts is
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 
-call identity.protect_tenant_rows('public.memory_kind_fields', 'fields of kinds',
-  'Every caller may read the rules that its memories obey.',
-  'register_memory_kind() writes the fields.', has_built_in => true);
+call identity.protect_tenant_rows('public.memory_kind_fields', has_built_in => true,
+  readers => 'Every caller may read the rules that its memories obey.',
+  writers => 'register_memory_kind() writes the fields.');
+
+grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all
 -- its rules.
 --! EndIncluded 037-kinds/020-memory-kind-fields.sql
@@ -7578,14 +7615,21 @@ comment on function packets.clean_tag is 'A tag as it is stored: in NFC, without
 
 create function packets.tag_keys(tags text[])
 returns text[]
-language sql immutable parallel safe set search_path = ''
-return array(
-  select pg_catalog.lower(packets.clean_tag(t.tag) collate pg_catalog.pg_c_utf8) from pg_catalog.unnest(tags) as t (tag));
+language sql stable parallel safe
+-- Inlined, and without a query in it: a search compares the tags of many rows.
+return pg_catalog.string_to_array(pg_catalog.lower(pg_catalog.array_to_string(tags, E'\x1f') collate pg_catalog.pg_c_utf8), E'\x1f');
 
-comment on function packets.tag_keys is 'Tags in the form in which they are compared: clean, in lower case.';
+comment on function packets.tag_keys is 'Stored tags in the form in which they are compared: in lower case.';
+
+create function packets.wanted_tag_keys(tags text[])
+returns text[]
+language sql stable strict parallel safe set search_path = ''
+return packets.tag_keys(array(select packets.clean_tag(t.tag) from pg_catalog.unnest(tags) as t (tag)));
+
+comment on function packets.wanted_tag_keys is 'Tags that a caller asks for, cleaned, in the form in which they are compared.';
 
 grant execute on function
-  packets.clean_tag, packets.tag_keys
+  packets.clean_tag, packets.tag_keys, packets.wanted_tag_keys
 to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 --! EndIncluded 040-packets/047-tags.sql
 --! Included 040-packets/050-content-hash.sql
@@ -9535,13 +9579,13 @@ comment on function ranking.weigh_words is
 -- call find_by_words().
 
 create type ranking.word_filter as (
-  scopes text[], project_id text, is_exact_place boolean, org_id uuid, user_id uuid, kinds text[], tags text[],
+  scopes text[], project_id text, is_exact_place boolean, org_id uuid, user_id uuid, kinds text[], tag_keys text[],
   has_every_tag boolean, since timestamptz, until timestamptz, thread_id text, creator text, excluded_packet_id uuid,
   unchanged_since timestamptz, speaker text, fields packets.where_condition, branch text, hides_archived boolean);
 comment on type ranking.word_filter is
   'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly '
   'project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, and those of branch and '
-  'of no branch.';
+  'of no branch. tag_keys: what wanted_tag_keys() returns.';
 
 create function ranking.filter_condition(filter ranking.word_filter) returns text
 language sql stable parallel safe set search_path = ''
@@ -9554,9 +9598,9 @@ return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
     then '(p.project_id = $1.project_id or p.project_id is null)' end,
   case when filter.is_exact_place is not true and filter.branch is not null then '(p.branch = $1.branch or p.branch is null)' end,
   case when filter.kinds is not null then 'p.packet_type = any ($1.kinds)' end,
-  case when filter.tags is not null then case when filter.has_every_tag
-    then 'packets.tag_keys(p.tags) operator(pg_catalog.@>) packets.tag_keys($1.tags)'
-    else 'packets.tag_keys(p.tags) operator(pg_catalog.&&) packets.tag_keys($1.tags)' end end,
+  case when filter.tag_keys is not null then case when filter.has_every_tag
+    then 'packets.tag_keys(p.tags) operator(pg_catalog.@>) $1.tag_keys'
+    else 'packets.tag_keys(p.tags) operator(pg_catalog.&&) $1.tag_keys' end end,
   case when filter.since is not null then 'p."timestamp" >= $1.since' end,
   case when filter.until is not null then 'p."timestamp" < $1.until' end,
   case when filter.thread_id is not null then 'p.thread_id = $1.thread_id' end,
@@ -9887,14 +9931,9 @@ comment on column embeddings.pending_embeddings.next_chunk is
 comment on column embeddings.pending_embeddings.last_error is
   'Name of the last error. It never holds a text of the memory.';
 
-alter table embeddings.pending_embeddings enable row level security;
-alter table embeddings.pending_embeddings force row level security;
-
-create policy worker_access on embeddings.pending_embeddings to l9_worker using (true);
-create policy definer_functions on embeddings.pending_embeddings to l9_owner using (true);
-comment on policy worker_access on embeddings.pending_embeddings is 'Jobs work through the queue.';
-comment on policy definer_functions on embeddings.pending_embeddings is
-  'Triggers of packet_store insert memories into the queue.';
+call identity.keep_private('embeddings.pending_embeddings',
+  jobs => 'Jobs work through the queue.',
+  functions => 'Triggers of packet_store insert memories into the queue.');
 
 grant select, insert (packet_id, model), update, delete on embeddings.pending_embeddings to l9_worker;
 
@@ -9925,13 +9964,9 @@ create table embeddings.stale_contexts (
 comment on table embeddings.stale_contexts is 'Queue of memories whose context must be created again.';
 comment on column embeddings.stale_contexts.packet_id is 'The memory, which may have been deleted since.';
 
-alter table embeddings.stale_contexts enable row level security;
-alter table embeddings.stale_contexts force row level security;
-
-create policy worker_access on embeddings.stale_contexts to l9_worker using (true);
-create policy definer_functions on embeddings.stale_contexts to l9_owner using (true);
-comment on policy worker_access on embeddings.stale_contexts is 'Jobs work through the queue.';
-comment on policy definer_functions on embeddings.stale_contexts is 'Triggers insert memories into the queue.';
+call identity.keep_private('embeddings.stale_contexts',
+  jobs => 'Jobs work through the queue.',
+  functions => 'Triggers insert memories into the queue.');
 
 grant select, insert, delete on embeddings.stale_contexts to l9_worker;
 --! EndIncluded 050-embeddings/030-stale-contexts.sql
@@ -10994,14 +11029,9 @@ comment on column embeddings.embedding_changes.began_at is 'Time when the change
 comment on column embeddings.embedding_changes.memories_to_embed is
   'Number of memories that had no vector of this model when the change began.';
 
-alter table embeddings.embedding_changes enable row level security;
-alter table embeddings.embedding_changes force row level security;
-
-create policy worker_access on embeddings.embedding_changes to l9_worker using (true);
-create policy definer_functions on embeddings.embedding_changes to l9_owner using (true);
-comment on policy worker_access on embeddings.embedding_changes is 'Jobs change from one model to another.';
-comment on policy definer_functions on embeddings.embedding_changes is
-  'drop_embedding_model() deletes the row of its model.';
+call identity.keep_private('embeddings.embedding_changes',
+  jobs => 'Jobs change from one model to another.',
+  functions => 'drop_embedding_model() deletes the row of its model.');
 
 grant select, insert (model, memories_to_embed), update (memories_to_embed), delete on embeddings.embedding_changes to l9_worker;
 --! EndIncluded 050-embeddings/120-embedding-changes.sql
@@ -12692,13 +12722,10 @@ comment on column importance.memory_voices.has_asserted is
   'True if it asserted a fact that the memory, written by another, states.';
 comment on column importance.memory_voices.has_contradicted is 'True if it asserted a fact that contradicts the memory.';
 
-alter table importance.memory_voices enable row level security, force row level security;
+call identity.keep_private('importance.memory_voices',
+  jobs => 'The roll-up job counts votes, readings and citations.',
+  functions => 'Functions that write facts store which agents asserted or contradicted them.');
 
-create policy worker_access on importance.memory_voices to l9_worker using (true);
-create policy definer_functions on importance.memory_voices to l9_owner using (true);
-comment on policy worker_access on importance.memory_voices is 'The roll-up job counts votes, readings and citations.';
-comment on policy definer_functions on importance.memory_voices is
-  'Functions that write facts store which agents asserted or contradicted them.';
 grant select, insert (packet_id, agent, vote, read_at, has_cited), update (vote, read_at, has_cited)
   on importance.memory_voices to l9_worker;
 grant maintain on importance.memory_voices to l9_worker;
@@ -12825,12 +12852,10 @@ comment on column importance.pending_recounts.recount_id is 'The order of the qu
 comment on column importance.pending_recounts.packet_id is 'The memory, which may have been deleted since.';
 comment on column importance.pending_recounts.queued_at is 'When the row was queued.';
 
-alter table importance.pending_recounts enable row level security, force row level security;
+call identity.keep_private('importance.pending_recounts',
+  jobs => 'The roll-up job works through the queue.',
+  functions => 'Triggers insert memories into the queue.');
 
-create policy worker_access on importance.pending_recounts to l9_worker using (true);
-create policy definer_functions on importance.pending_recounts to l9_owner using (true);
-comment on policy worker_access on importance.pending_recounts is 'The roll-up job works through the queue.';
-comment on policy definer_functions on importance.pending_recounts is 'Triggers insert memories into the queue.';
 grant select, delete on importance.pending_recounts to l9_worker;
 
 create function importance.tg_memory_feedback__recount() returns trigger
@@ -12977,12 +13002,9 @@ comment on column importance.access_roll_up.era_after is
 comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
 comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
 
-alter table importance.access_roll_up enable row level security, force row level security;
-create policy worker_access on importance.access_roll_up to l9_worker using (true);
-create policy definer_functions on importance.access_roll_up to l9_owner using (true);
-comment on policy worker_access on importance.access_roll_up is 'The job continues from this position.';
-comment on policy definer_functions on importance.access_roll_up is
-  'drop_access_partition() drops only partitions that are rolled up.';
+call identity.keep_private('importance.access_roll_up',
+  jobs => 'The job continues from this position.',
+  functions => 'drop_access_partition() drops only partitions that are rolled up.');
 grant select, update (to_xid, era_after, newest_at, rolled_up_at) on importance.access_roll_up to l9_worker;
 
 insert into importance.access_roll_up default values;
@@ -16342,9 +16364,11 @@ comment on column public.field_indexes.field is 'The field, such as status or ow
 comment on column public.field_indexes.created_by is 'The administrator that registered the index.';
 comment on column public.field_indexes.created_at is 'When the index was registered.';
 
-call identity.protect_tenant_rows('public.field_indexes', 'indexes',
-  'Every caller in the tenant may read which fields are indexed.',
-  'register_field_index() and drop_field_index() write the table, and the trigger of memories reads it.');
+call identity.protect_tenant_rows('public.field_indexes',
+  readers => 'Every caller in the tenant may read which fields are indexed.',
+  writers => 'register_field_index() and drop_field_index() write the table, and the trigger of memories reads it.');
+
+grant select on public.field_indexes to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: the functions check the caller and write the values and the audit row.
 --! EndIncluded 095-fields/010-field-indexes.sql
 --! Included 095-fields/020-field-values.sql
@@ -16812,10 +16836,8 @@ comment on column entities.tables_with_names.key_column is 'Its key, which the e
 comment on column entities.tables_with_names.evidence_table is 'The table of its evidence, with the column agent.';
 comment on column entities.tables_with_names.name_columns is 'The columns that hold names.';
 
-alter table entities.tables_with_names enable row level security, force row level security;
-create policy definer_functions on entities.tables_with_names to l9_owner using (true);
-comment on policy definer_functions on entities.tables_with_names is
-  'Migrations register tables, and functions of the owner ask whether an alias counts.';
+call identity.keep_private('entities.tables_with_names',
+  functions => 'Migrations register tables, and functions of the owner ask whether an alias counts.');
 
 create function entities.registered_tables() returns setof entities.tables_with_names
 language sql stable security definer set search_path = '' rows 2
@@ -20314,8 +20336,11 @@ begin atomic
     join public.packet_store p on p.packet_id = n.successor_id
     left join public.packet_versions past on p.updated_at > as_of and past.packet_id = p.packet_id
       and past.valid_from <= as_of and past.valid_until > as_of
-    join public.packet_store s on s.packet_type = p.packet_type and s.packet_id <> n.packet_id
-      and s.packet_id = standing.named_successor(p, case when past.packet_id is null then p.envelope else past.envelope end)
+    -- A column can be looked up in the index of a table with policies, a function's result cannot.
+    cross join lateral (
+      select standing.named_successor(p, case when past.packet_id is null then p.envelope else past.envelope end) as packet_id
+      offset 0) f
+    join public.packet_store s on s.packet_id = f.packet_id and s.packet_type = p.packet_type and s.packet_id <> n.packet_id
       and (as_of is null or s.created_at <= as_of)
     -- Memories that name each other would be followed for ever.
     where n.steps < 16
@@ -20622,23 +20647,9 @@ comment on column public.search_settings.languages is
   'language gets the one that its script and stop words point to, else the first.';
 comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
 
-alter table public.search_settings enable row level security;
-alter table public.search_settings force row level security;
-
-create policy tenant_isolation on public.search_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.search_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.search_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('search_settings')));
-create policy definer_functions on public.search_settings to l9_owner using (true);
-
-comment on policy tenant_isolation on public.search_settings is
-  'A search uses the settings of its caller''s tenant, also for an operator.';
-comment on policy scope_access on public.search_settings is
-  'Every caller in the tenant may read how its searches are weighted.';
-comment on policy platform_override on public.search_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.search_settings is 'set_search_settings() writes the settings.';
+call identity.protect_tenant_rows('public.search_settings',
+  readers => 'Every caller in the tenant may read how its searches are weighted.',
+  writers => 'set_search_settings() writes the settings.');
 
 grant select on public.search_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_search_settings() checks the values and writes the audit row.
@@ -21119,7 +21130,7 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when kinds is not null then pg_catalog.format('%I.packet_type = any (%L::text[])', alias, kinds) end,
   case when tags is not null then pg_catalog.format(
     'packets.tag_keys(%I.tags) operator(pg_catalog.%s) %L::text[]', alias, case tags_match when 'all' then '@>' else '&&' end,
-    packets.tag_keys(tags)) end,
+    packets.wanted_tag_keys(tags)) end,
   case when since is not null then pg_catalog.format('%I."timestamp" >= %L', alias, since) end,
   case when until is not null then pg_catalog.format('%I."timestamp" < %L', alias, until) end,
   case when thread_id is not null then pg_catalog.format('%I.thread_id = %L', alias, thread_id) end,
@@ -23561,7 +23572,7 @@ begin
   request.hides_archived := include_archived is not true and as_of is null;
   request.own_row_condition := search.own_conditions('m', scopes, only_project, request.branch);
   request.word_filter := row(
-    scopes, only_project, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
+    scopes, only_project, false, null, null, kinds, packets.wanted_tag_keys(tags), tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
     speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch), field_conditions,
     search.archived_condition('p', request.hides_archived),
@@ -23701,23 +23712,9 @@ comment on column public.find_settings.half_life_days is
   'Maps kinds to the days after which recency is one half; default is used for all other kinds.';
 comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';
 
-alter table public.find_settings enable row level security;
-alter table public.find_settings force row level security;
-
-create policy tenant_isolation on public.find_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.find_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.find_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('find_settings')));
-create policy definer_functions on public.find_settings to l9_owner using (true);
-
-comment on policy tenant_isolation on public.find_settings is
-  'A call uses the settings of its caller''s tenant, also for an operator.';
-comment on policy scope_access on public.find_settings is
-  'Every caller in the tenant may read how its hits are ranked.';
-comment on policy platform_override on public.find_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.find_settings is 'set_find_settings() writes the settings.';
+call identity.protect_tenant_rows('public.find_settings',
+  readers => 'Every caller in the tenant may read how its hits are ranked.',
+  writers => 'set_find_settings() writes the settings.');
 
 grant select on public.find_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_find_settings() checks the values.
@@ -24923,24 +24920,9 @@ comment on column public.world_model_settings.takes_facts is
   'readers.';
 comment on column public.world_model_settings.updated_at is 'When the settings last changed.';
 
-alter table public.world_model_settings enable row level security;
-alter table public.world_model_settings force row level security;
-
-create policy tenant_isolation on public.world_model_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.world_model_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.world_model_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('world_model_settings')));
-create policy definer_functions on public.world_model_settings to l9_owner using (true);
-
-comment on policy tenant_isolation on public.world_model_settings is
-  'Callers read only the settings of their own tenant.';
-comment on policy scope_access on public.world_model_settings is
-  'Every caller in the tenant may read whether its facts change the world.';
-comment on policy platform_override on public.world_model_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.world_model_settings is
-  'set_world_model_settings() writes the settings, and triggers of facts read them.';
+call identity.protect_tenant_rows('public.world_model_settings',
+  readers => 'Every caller in the tenant may read whether its facts change the world.',
+  writers => 'set_world_model_settings() writes the settings, and triggers of facts read them.');
 
 grant select on public.world_model_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_world_model_settings() checks the caller.
@@ -25001,13 +24983,8 @@ comment on table world_model.worlds is
 comment on column world_model.worlds.state_version is
   'The current version of the world. A transaction that changes the world locks this row.';
 
-alter table world_model.worlds enable row level security;
-alter table world_model.worlds force row level security;
-
-create policy definer_functions on world_model.worlds to l9_owner using (true);
-
-comment on policy definer_functions on world_model.worlds is
-  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+call identity.keep_private('world_model.worlds',
+  functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 
 create function world_model.lock_world(audience_id uuid)
 returns integer
@@ -25067,13 +25044,8 @@ comment on column world_model.removed_entities.entity_key is
   'The name of the entity, normalised as in entity_id_normalized.';
 comment on column world_model.removed_entities.version is 'The last version that the entity had.';
 
-alter table world_model.removed_entities enable row level security;
-alter table world_model.removed_entities force row level security;
-
-create policy definer_functions on world_model.removed_entities to l9_owner using (true);
-
-comment on policy definer_functions on world_model.removed_entities is
-  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+call identity.keep_private('world_model.removed_entities',
+  functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 --! EndIncluded 160-world-model/030-removed-entities.sql
 --! Included 160-world-model/040-stale-worlds.sql
 -- A list that is empty outside a statement: the row trigger that moves updates with their memories notes worlds here,
@@ -25090,13 +25062,8 @@ comment on table world_model.stale_worlds is
 comment on column world_model.stale_worlds.state_version is
   'The version of an update that left the world; null when updates were added or their expiry changed.';
 
-alter table world_model.stale_worlds enable row level security;
-alter table world_model.stale_worlds force row level security;
-
-create policy definer_functions on world_model.stale_worlds to l9_owner using (true);
-
-comment on policy definer_functions on world_model.stale_worlds is
-  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+call identity.keep_private('world_model.stale_worlds',
+  functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 --! EndIncluded 160-world-model/040-stale-worlds.sql
 --! Included 160-world-model/050-world-model-updates.sql
 -- The event log of worlds, from which all else in this chapter is computed. apply_world_update(), restore_world() and
@@ -26931,12 +26898,9 @@ comment on column reflection.attestations.priority is 'The highest priority that
 comment on column reflection.attestations.times_seen is 'How often the agent saved the lesson.';
 comment on column reflection.attestations.last_seen is 'When the agent last saved it.';
 
-alter table reflection.attestations enable row level security;
-alter table reflection.attestations force row level security;
+call identity.keep_private('reflection.attestations',
+  functions => 'Only functions of the owner read and write it, for a lesson that the caller may read.');
 
-create policy definer_functions on reflection.attestations to l9_owner using (true);
-comment on policy definer_functions on reflection.attestations is
-  'Only functions of the owner read and write it, for a lesson that the caller may read.';
 -- Callers have no grant: reflection_store holds the sums.
 
 create function reflection.higher_priority(one text, other text) returns text
@@ -27343,7 +27307,7 @@ begin
   request.own_row_condition := search.own_conditions('m', request.requested_scopes, request.project_id, request.branch);
   -- What makes a memory a lesson of these types is left to current_condition.
   request.word_filter := row(
-    request.requested_scopes, request.project_id, false, null, null, '{reflection}', tags, tags_match = 'all',
+    request.requested_scopes, request.project_id, false, null, null, '{reflection}', packets.wanted_tag_keys(tags), tags_match = 'all',
     null, null, null, null, null, null, null, null, request.branch, null)::ranking.word_filter;
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
@@ -28285,11 +28249,7 @@ comment on table summaries.summaries_being_deleted is
   'of the owner delete these; rows are gone at the end of the statement.';
 comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
 
-alter table summaries.summaries_being_deleted enable row level security;
-alter table summaries.summaries_being_deleted force row level security;
-create policy definer_functions on summaries.summaries_being_deleted to l9_owner using (true);
-comment on policy definer_functions on summaries.summaries_being_deleted is
-  'Only functions of the owner read and write it.';
+call identity.keep_private('summaries.summaries_being_deleted', functions => 'Only functions of the owner read and write it.');
 
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
@@ -29451,14 +29411,9 @@ comment on column extraction.pending_extractions.given_up_at is
 comment on column extraction.pending_extractions.last_error is
   'The name of the last error, never its text; budget: the row waits for the next day.';
 
-alter table extraction.pending_extractions enable row level security;
-alter table extraction.pending_extractions force row level security;
-
-create policy worker_access on extraction.pending_extractions to l9_worker using (true);
-create policy definer_functions on extraction.pending_extractions to l9_owner using (true);
-comment on policy worker_access on extraction.pending_extractions is 'Jobs work through the queue.';
-comment on policy definer_functions on extraction.pending_extractions is
-  'Triggers of packet_store add memories; store_extraction() removes them.';
+call identity.keep_private('extraction.pending_extractions',
+  jobs => 'Jobs work through the queue.',
+  functions => 'Triggers of packet_store add memories; store_extraction() removes them.');
 
 grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error), delete on extraction.pending_extractions to l9_worker;
 
@@ -29854,10 +29809,7 @@ comment on column extraction.summary_leases.attempts is 'The number of answers t
 comment on column extraction.summary_leases.leased_until is
   'End of the lease of the job that writes this summary; afterwards another job may lease it.';
 
-alter table extraction.summary_leases enable row level security;
-alter table extraction.summary_leases force row level security;
-create policy worker_access on extraction.summary_leases to l9_worker using (true);
-comment on policy worker_access on extraction.summary_leases is 'Only jobs read and write the leases.';
+call identity.keep_private('extraction.summary_leases', jobs => 'Only jobs read and write the leases.');
 grant select, insert, update, delete on extraction.summary_leases to l9_worker;
 
 create function extraction.may_write_summaries()
@@ -30430,21 +30382,9 @@ comment on column public.archive_settings.archive_fields is
   'text of each), tool_calls (those in the messages), or nothing, the default.';
 comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
 
-alter table public.archive_settings enable row level security;
-alter table public.archive_settings force row level security;
-create policy tenant_isolation on public.archive_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.archive_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.archive_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('archive_settings')));
-create policy definer_functions on public.archive_settings to l9_owner using (true);
-comment on policy tenant_isolation on public.archive_settings is 'A caller sees the settings of its own tenant.';
-comment on policy scope_access on public.archive_settings is
-  'Every caller may read what is stored of a session that it archives.';
-comment on policy platform_override on public.archive_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.archive_settings is
-  'Functions read the settings; set_archive_settings() writes them.';
+call identity.protect_tenant_rows('public.archive_settings',
+  readers => 'Every caller may read what is stored of a session that it archives.',
+  writers => 'Functions read the settings; set_archive_settings() writes them.');
 grant select on public.archive_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_archive_settings() checks the values, and a trigger audits them.
 
@@ -30660,11 +30600,7 @@ comment on table archive.wrapped_keys is
   'bytes unreadable, wherever copies of them are.';
 comment on column archive.wrapped_keys.archive_id is 'The archive.';
 comment on column archive.wrapped_keys.wrapped_key is 'Nonce (12 bytes), encrypted key (32), tag (16).';
-alter table archive.wrapped_keys enable row level security;
-alter table archive.wrapped_keys force row level security;
-create policy definer_functions on archive.wrapped_keys to l9_owner using (true);
-comment on policy definer_functions on archive.wrapped_keys is
-  'Functions hand a key to callers who may read its archive.';
+call identity.keep_private('archive.wrapped_keys', functions => 'Functions hand a key to callers who may read its archive.');
 -- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
 
 -- The bytes belong to one archive, not to their hash: nobody else can name, replace or delete them, or notice that they are there.
@@ -30684,10 +30620,7 @@ comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
 comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
 comment on column public.archive_blobs.stored_at is
   'When they were stored. Bytes that no archive names are collected an hour later.';
-alter table public.archive_blobs enable row level security;
-alter table public.archive_blobs force row level security;
-create policy definer_functions on public.archive_blobs to l9_owner using (true);
-comment on policy definer_functions on public.archive_blobs is 'Functions store, return and collect bytes.';
+call identity.keep_private('public.archive_blobs', functions => 'Functions store, return and collect bytes.');
 -- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
 
 create table archive.pending_deletions (
@@ -30709,11 +30642,8 @@ comment on column archive.pending_deletions.entered_at is
   'When the archive was entered, or its bytes were announced. Bytes that another archive named before that are its '
   'own, and stay.';
 comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
-alter table archive.pending_deletions enable row level security;
-alter table archive.pending_deletions force row level security;
-create policy definer_functions on archive.pending_deletions to l9_owner using (true);
-comment on policy definer_functions on archive.pending_deletions is
-  'Functions queue deletions, and take back those of an archive that is entered.';
+call identity.keep_private('archive.pending_deletions',
+  functions => 'Functions queue deletions, and take back those of an archive that is entered.');
 -- Nobody has a grant: bytes_to_delete() and note_deletion() are the job's.
 
 create function archive.tg_session_archives__forget_bytes()
@@ -30783,10 +30713,7 @@ comment on column archive.prepared_sessions.messages_given is 'How many messages
 comment on column archive.prepared_sessions.tags is 'Labels.';
 comment on column archive.prepared_sessions.redacted is 'How many secrets were replaced.';
 comment on column archive.prepared_sessions.prepared_at is 'When it was prepared. An hour later it is removed.';
-alter table archive.prepared_sessions enable row level security;
-alter table archive.prepared_sessions force row level security;
-create policy definer_functions on archive.prepared_sessions to l9_owner using (true);
-comment on policy definer_functions on archive.prepared_sessions is 'Functions prepare and finish archives.';
+call identity.keep_private('archive.prepared_sessions', functions => 'Functions prepare and finish archives.');
 -- Callers have no grant.
 
 create function archive.narrowest_scope()
@@ -31481,7 +31408,7 @@ begin
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
         and (session_id is null or a.session_id = session_id)
-        and (tags is null or packets.tag_keys(a.tags) && packets.tag_keys(tags))
+        and (tags is null or packets.tag_keys(a.tags) && packets.wanted_tag_keys(tags))
         and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
         and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
       order by a.happened_at desc, a.archive_id desc
@@ -31719,22 +31646,9 @@ comment on column public.storage_prices.per_object_once is
 comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
 comment on column public.storage_prices.updated_at is 'When the row was last changed.';
 
-alter table public.storage_prices enable row level security;
-alter table public.storage_prices force row level security;
-
-create policy tenant_isolation on public.storage_prices as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.storage_prices for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.storage_prices for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('storage_prices')));
-create policy definer_functions on public.storage_prices to l9_owner using (true);
-
-comment on policy tenant_isolation on public.storage_prices is
-  'An estimate uses the prices of its caller''s tenant, also for an operator.';
-comment on policy scope_access on public.storage_prices is 'Every caller in the tenant may read what storage costs.';
-comment on policy platform_override on public.storage_prices is
-  'Operators read the prices of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.storage_prices is 'set_storage_price() writes prices.';
+call identity.protect_tenant_rows('public.storage_prices',
+  readers => 'Every caller in the tenant may read what storage costs.',
+  writers => 'set_storage_price() writes prices.');
 
 grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_storage_price() checks the values and writes the audit row.
@@ -31946,10 +31860,7 @@ comment on column views.memory_view_refreshes.seconds is 'Duration of the refres
 comment on column views.memory_view_refreshes.xid is
   'The transaction that is refreshing the view now; null if none is.';
 
-alter table views.memory_view_refreshes enable row level security;
-alter table views.memory_view_refreshes force row level security;
-create policy definer_functions on views.memory_view_refreshes to l9_owner using (true);
-comment on policy definer_functions on views.memory_view_refreshes is 'Only refresh_memory_views() writes the table.';
+call identity.keep_private('views.memory_view_refreshes', functions => 'Only refresh_memory_views() writes the table.');
 -- There are no grants, because a role that could write the table could read as much as a refresh does.
 
 insert into views.memory_view_refreshes (view_name)
@@ -33832,12 +33743,8 @@ comment on column legacy.legacy_ids.leftover is
   'memory is deleted.';
 comment on column legacy.legacy_ids.moved_at is 'When the row was imported.';
 
-alter table legacy.legacy_ids enable row level security;
-alter table legacy.legacy_ids force row level security;
-
-create policy definer_functions on legacy.legacy_ids to l9_owner using (true);
-comment on policy definer_functions on legacy.legacy_ids is
-  'The functions of schema legacy read and write it. Nobody else does.';
+call identity.keep_private('legacy.legacy_ids',
+  functions => 'The functions of schema legacy read and write it. Nobody else does.');
 
 create trigger _900_forget_legacy after delete on public.packet_store
   referencing old table as old_rows

@@ -61,7 +61,9 @@ comment on column public.secret_patterns.source is 'Where the format is describe
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';
 
-call identity.protect_tenant_rows('public.secret_patterns', 'patterns',
-  'Every caller may read what is refused, so that it can tell why.',
-  'The guard reads the patterns; register_secret_pattern() writes them.', has_built_in => true);
+call identity.protect_tenant_rows('public.secret_patterns', has_built_in => true,
+  readers => 'Every caller may read what is refused, so that it can tell why.',
+  writers => 'The guard reads the patterns; register_secret_pattern() writes them.');
+
+grant select on public.secret_patterns to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_secret_pattern() checks the values, and a trigger audits them.

@@ -22,9 +22,11 @@ comment on column public.secret_settings.own_test is
   'that; null if there is none. The functions that change patterns and settings keep it.';
 comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
 
-call identity.protect_tenant_rows('public.secret_settings', 'settings',
-  'Every caller may read what happens to a secret that it writes.',
-  'The guard reads the settings; set_secret_settings() writes them.');
+call identity.protect_tenant_rows('public.secret_settings',
+  readers => 'Every caller may read what happens to a secret that it writes.',
+  writers => 'The guard reads the settings; set_secret_settings() writes them.');
+
+grant select on public.secret_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
 
 create trigger _500_audit after insert or update on public.secret_settings

@@ -27,8 +27,21 @@ comment on column public.secret_exceptions.reason is 'Why it is harmless, 1 to 5
 comment on column public.secret_exceptions.is_active is 'False if the exception holds no longer.';
 comment on column public.secret_exceptions.created_at is 'When the exception was added.';
 
-call identity.protect_tenant_rows('public.secret_exceptions', 'exceptions', 'Every caller may read what is not refused.',
-  'The guard reads the exceptions; register_secret_exception() writes them.', operators_see_all => true);
+alter table public.secret_exceptions enable row level security, force row level security;
+
+create policy tenant_isolation on public.secret_exceptions as restrictive to l9_agent, l9_admin
+  using (tenant_id = (select identity.current_tenant_id()));
+create policy scope_access on public.secret_exceptions for select to l9_agent, l9_admin using (true);
+create policy platform_override on public.secret_exceptions for select to l9_platform_admin
+  using ((select identity.allow_and_audit_operator_read('secret_exceptions')));
+create policy definer_functions on public.secret_exceptions to l9_owner using (true);
+comment on policy tenant_isolation on public.secret_exceptions is 'A caller sees the exceptions of its own tenant.';
+comment on policy scope_access on public.secret_exceptions is 'Every caller may read what is not refused.';
+comment on policy platform_override on public.secret_exceptions is
+  'Operators see the exceptions of every tenant; each read is audited.';
+comment on policy definer_functions on public.secret_exceptions is
+  'The guard reads the exceptions; register_secret_exception() writes them.';
+grant select on public.secret_exceptions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
 
 create trigger _500_audit after insert or update on public.secret_exceptions

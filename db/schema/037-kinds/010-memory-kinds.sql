@@ -82,8 +82,11 @@ comment on column public.memory_kinds.rules is
 comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
 comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
 
-call identity.protect_tenant_rows('public.memory_kinds', 'kinds', 'Every caller may read the rules that its memories obey.',
-  'The trigger on packet_store reads the rules; register_memory_kind() writes them.', has_built_in => true);
+call identity.protect_tenant_rows('public.memory_kinds', has_built_in => true,
+  readers => 'Every caller may read the rules that its memories obey.',
+  writers => 'The trigger on packet_store reads the rules; register_memory_kind() writes them.');
+
+grant select on public.memory_kinds to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() checks the values, and a trigger audits them.
 
 create trigger _500_audit after insert or update on public.memory_kinds

@@ -52,8 +52,10 @@ comment on column public.memory_kind_fields.parts is
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 
-call identity.protect_tenant_rows('public.memory_kind_fields', 'fields of kinds',
-  'Every caller may read the rules that its memories obey.',
-  'register_memory_kind() writes the fields.', has_built_in => true);
+call identity.protect_tenant_rows('public.memory_kind_fields', has_built_in => true,
+  readers => 'Every caller may read the rules that its memories obey.',
+  writers => 'register_memory_kind() writes the fields.');
+
+grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all
 -- its rules.

@@ -19,7 +19,9 @@ comment on column public.field_indexes.field is 'The field, such as status or ow
 comment on column public.field_indexes.created_by is 'The administrator that registered the index.';
 comment on column public.field_indexes.created_at is 'When the index was registered.';
 
-call identity.protect_tenant_rows('public.field_indexes', 'indexes',
-  'Every caller in the tenant may read which fields are indexed.',
-  'register_field_index() and drop_field_index() write the table, and the trigger of memories reads it.');
+call identity.protect_tenant_rows('public.field_indexes',
+  readers => 'Every caller in the tenant may read which fields are indexed.',
+  writers => 'register_field_index() and drop_field_index() write the table, and the trigger of memories reads it.');
+
+grant select on public.field_indexes to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: the functions check the caller and write the values and the audit row.

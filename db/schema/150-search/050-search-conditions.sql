@@ -33,7 +33,7 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when kinds is not null then pg_catalog.format('%I.packet_type = any (%L::text[])', alias, kinds) end,
   case when tags is not null then pg_catalog.format(
     'packets.tag_keys(%I.tags) operator(pg_catalog.%s) %L::text[]', alias, case tags_match when 'all' then '@>' else '&&' end,
-    packets.tag_keys(tags)) end,
+    packets.wanted_tag_keys(tags)) end,
   case when since is not null then pg_catalog.format('%I."timestamp" >= %L', alias, since) end,
   case when until is not null then pg_catalog.format('%I."timestamp" < %L', alias, until) end,
   case when thread_id is not null then pg_catalog.format('%I.thread_id = %L', alias, thread_id) end,

@@ -12,10 +12,6 @@ comment on table world_model.stale_worlds is
 comment on column world_model.stale_worlds.state_version is
   'The version of an update that left the world; null when updates were added or their expiry changed.';
 
-alter table world_model.stale_worlds enable row level security;
-alter table world_model.stale_worlds force row level security;
+call identity.keep_private('world_model.stale_worlds',
+  functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 
-create policy definer_functions on world_model.stale_worlds to l9_owner using (true);
-
-comment on policy definer_functions on world_model.stale_worlds is
-  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';

@@ -8,11 +8,7 @@ comment on table summaries.summaries_being_deleted is
   'of the owner delete these; rows are gone at the end of the statement.';
 comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
 
-alter table summaries.summaries_being_deleted enable row level security;
-alter table summaries.summaries_being_deleted force row level security;
-create policy definer_functions on summaries.summaries_being_deleted to l9_owner using (true);
-comment on policy definer_functions on summaries.summaries_being_deleted is
-  'Only functions of the owner read and write it.';
+call identity.keep_private('summaries.summaries_being_deleted', functions => 'Only functions of the owner read and write it.');
 
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));

@@ -59,7 +59,7 @@ begin
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
         and (session_id is null or a.session_id = session_id)
-        and (tags is null or packets.tag_keys(a.tags) && packets.tag_keys(tags))
+        and (tags is null or packets.tag_keys(a.tags) && packets.wanted_tag_keys(tags))
         and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
         and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
       order by a.happened_at desc, a.archive_id desc
