@@ -29,8 +29,8 @@ function functionsOf(source: string) {
   return [...text.matchAll(/^create (?:or replace )?(?:function|procedure) (\w+\.\w+)/gm)].map(({ 1: name, index }) => {
     const rest = text.slice(index);
     // A body is quoted, or begins with `begin atomic`, or is an expression, which ends with its line.
-    const [, quote, isAtomic] = /^as (\$\w*\$)|^(begin atomic)|^return |;$/m.exec(rest) ?? [];
-    const end = rest.indexOf(quote ? `\n${quote};` : isAtomic ? '\nend;' : ';\n');
+    const [, quote, isAtomic] = /\bas (\$\w*\$)$|^(begin atomic)|\breturn |;$/m.exec(rest) ?? [];
+    const end = rest.indexOf(quote ? `${quote};` : isAtomic ? '\nend;' : ';\n');
     return {
       name: name!,
       lines: rest
@@ -102,6 +102,18 @@ describe('db/schema', () => {
       ({ above }) => !above.at(-1)?.startsWith('--') && !above.every((line) => /^(--|$)/.test(line)),
     );
     expect(silent.map(({ path, name, lines }) => `${path}: ${name}, ${lines} lines`)).toStrictEqual([]);
+  });
+
+  it('has no line of more than 130 characters', () => {
+    const long = files.flatMap(({ path, text }) =>
+      text.split('\n').flatMap((line, n) => ([...line].length > 130 ? [`${path}:${n + 1}`] : [])),
+    );
+    expect(long).toStrictEqual([]);
+  });
+
+  it('lets no function choose between a column and a variable of one name', () => {
+    // Such a name is an error instead, which plpgsql-check.test.ts finds.
+    expect(files.filter(({ text }) => text.includes('#variable_conflict')).map(({ path }) => path)).toStrictEqual([]);
   });
 
   it('cites names rather than chapter or file numbers', () => {

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:6ebd517e243f827705eb9a5412ae6ee85ae889dc
+--! Hash: sha1:252c841e5a59dd8e9dd92198417cfc6dd284cd15
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -8,11 +8,9 @@
 alter default privileges revoke execute on functions from public;
 
 create schema identity;
-
 comment on schema identity is
-  'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller. Not '
-  'exposed over GraphQL; callers can execute only the functions granted to them one by one.';
-
+  'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller. Not exposed over '
+  'GraphQL; callers can execute only the functions granted to them one by one.';
 grant usage on schema public, identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 -- A gateway without owner rights checks here whether all migrations have run.
@@ -23,31 +21,25 @@ grant select on graphile_migrate.migrations to l9_worker;
 --! Included 010-identity/010-raise-error.sql
 -- Raises the documented errors: triggers, checks and operations of all chapters call raise_error().
 
-create function identity.raise_error(errcode text, message text, field text default null, hint text default null)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function identity.raise_error(errcode text, message text, field text default null, hint text default null) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   raise exception using
     errcode = errcode,
     message = message,
     column = coalesce(field, ''),
     hint = coalesce(hint, '');
-end
-$$;
-
+end $$;
 comment on function identity.raise_error is
-  'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that begins with L9, a message fit '
-  'for the caller, and the name of the field that the error is about.';
-
+  'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that begins with L9, a message fit for the caller, '
+  'and the name of the field that the error is about.';
 grant execute on function identity.raise_error to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/010-raise-error.sql
 --! Included 010-identity/015-given.sql
 -- What a caller gave: hosts fill in what they leave out with an empty list or text. Searches and saves read their optional
 -- arguments so.
 
-create function identity.is_blank(value text)
-returns boolean
+create function identity.is_blank(value text) returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined. The characters are told by their code points, since classes depend on the locale:
 -- white space, those without a shape as in words.invisible_characters(), the fillers of Hangul, the blank of Braille.
@@ -55,19 +47,13 @@ return value !~ '[^\u0009-\u000d\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160
   '\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0'
   '\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';
 
-create function identity.given_text(value text)
-returns text
-language sql immutable parallel safe
+create function identity.given_text(value text) returns text language sql immutable parallel safe
 return case when not identity.is_blank(value) then value end;
 
-create function identity.given_list(list text[])
-returns text[]
-language sql immutable parallel safe
+create function identity.given_list(list text[]) returns text[] language sql immutable parallel safe
 return nullif(list, '{}');
 
-create function identity.given_object(value jsonb)
-returns jsonb
-language sql immutable parallel safe set search_path = ''
+create function identity.given_object(value jsonb) returns jsonb language sql immutable parallel safe set search_path = ''
 return (
   select pg_catalog.jsonb_object_agg(f.key, f.value)
   from pg_catalog.jsonb_each(value) as f
@@ -75,188 +61,136 @@ return (
     and not (pg_catalog.jsonb_typeof(f.value) = 'string' and identity.is_blank(f.value #>> '{}')));
 
 comment on function identity.is_blank is 'True if a text has nothing that can be seen.';
-comment on function identity.given_text is
-  'The text, or null if it is blank: an optional text that is blank was left out.';
-comment on function identity.given_list is
-  'The list, or null if it is empty: an optional list that is empty was left out.';
+comment on function identity.given_text is 'The text, or null if it is blank: an optional text that is blank was left out.';
+comment on function identity.given_list is 'The list, or null if it is empty: an optional list that is empty was left out.';
 comment on function identity.given_object is
-  'The object without its fields that are null, an empty list or a blank text: those were left out. Null if none is '
-  'left.';
-
-grant execute on function
-  identity.is_blank, identity.given_text, identity.given_list, identity.given_object
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'The object without its fields that are null, an empty list or a blank text: those were left out. Null if none is left.';
+grant execute on function identity.is_blank, identity.given_text, identity.given_list, identity.given_object to l9_agent,
+  l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/015-given.sql
 --! Included 010-identity/020-check-bytes.sql
 -- Refuses a text that is too long. The checks of names, facts, relationships, events and feedback call check_bytes().
 
-create function identity.check_bytes(value text, max_bytes integer, field text)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function identity.check_bytes(value text, max_bytes integer, field text) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if octet_length(value) > max_bytes then
     perform identity.raise_error('L9LIM', format('%s: at most %s bytes, got %s', field, max_bytes, octet_length(value)), field);
   end if;
-end
-$$;
-
+end $$;
 comment on function identity.check_bytes is 'Raises L9LIM for this field if the text exceeds the byte limit.';
-
 grant execute on function identity.check_bytes to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/020-check-bytes.sql
 --! Included 010-identity/025-check-numbers.sql
 -- Refuses JSON with numbers that most readers of JSON would change. The trigger that normalises memories and the
 -- checks of facts and task reflections call check_numbers().
 
-create function identity.is_exact_number(value jsonb)
-returns boolean
-language plpgsql immutable parallel safe set search_path = '' set extra_float_digits = 1
-as $$
+create function identity.is_exact_number(value jsonb) returns boolean
+language plpgsql immutable parallel safe set search_path = '' set extra_float_digits = 1 as $$
 begin
   -- Statements of their own: in one expression the planner would cast a constant before it tests.
   if not pg_input_is_valid(value::text, 'double precision') then
     return false;
   end if;
   return value::numeric = value::text::double precision::text::numeric;
-end
-$$;
-
+end $$;
 comment on function identity.is_exact_number is
   'True if a double, which is what JavaScript and most other readers of JSON have, holds exactly this number.';
 
-create function identity.may_hold_long_number(document text)
-returns boolean
+create function identity.may_hold_long_number(document text) returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 return document ~ '[0-9][0-9.]{15}';
-
 comment on function identity.may_hold_long_number is
-  'True if a document may hold a number that a double does not hold exactly. Up to 15 digits are always exact, so '
-  'most documents are not looked through.';
+  'True if a document may hold a number that a double does not hold exactly. Up to 15 digits are always exact, so most documents '
+  'are not looked through.';
 
-create function identity.check_numbers(value jsonb, field text)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function identity.check_numbers(value jsonb, field text) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if identity.may_hold_long_number(value::text) and exists (
       select from jsonb_path_query(value, '$.** ? (@.type() == "number")') as numbers (number)
       where not identity.is_exact_number(numbers.number)) then
     perform identity.raise_error('L9VAL',
-      format('%s: holds a number that has more digits than a number keeps (about 15 digits, up to 2^53): send it as a text', field), field);
+      format('%s: holds a number that has more digits than a number keeps (about 15 digits, up to 2^53): send it as a text',
+        field), field);
   end if;
-end
-$$;
-
+end $$;
 comment on function identity.check_numbers is
-  'Raises L9VAL for this field if the value holds a number that its readers would change, because a double does not '
-  'hold it exactly.';
-
-grant execute on function
-  identity.is_exact_number, identity.may_hold_long_number, identity.check_numbers
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'Raises L9VAL for this field if the value holds a number that its readers would change, because a double does not hold it '
+  'exactly.';
+grant execute on function identity.is_exact_number, identity.may_hold_long_number, identity.check_numbers to l9_agent, l9_admin,
+  l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/025-check-numbers.sql
 --! Included 010-identity/027-uuid-of.sql
 -- Reads an id out of a text that may be anything. Views of kinds, the audit of GraphQL and the successors of memories call it.
 
 -- In plpgsql, because the planner folds constants: in one expression it would cast before it tests.
-create function identity.uuid_of(value text)
-returns uuid
-language plpgsql immutable strict parallel safe set search_path = ''
-as $$
+create function identity.uuid_of(value text) returns uuid
+language plpgsql immutable strict parallel safe set search_path = '' as $$
 begin
   if pg_input_is_valid(value, 'uuid') then
     return value::uuid;
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function identity.uuid_of is 'The UUID that a text is; null if it is not one.';
-
 grant execute on function identity.uuid_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/027-uuid-of.sql
 --! Included 010-identity/030-names.sql
 -- Patterns and lists that tables and functions share. They are inlined into the statements that call them: hence no
 -- `set search_path`; their bodies are parsed here, once.
 
-create function identity.is_identifier(value text)
-returns boolean
-language sql immutable parallel safe
+create function identity.is_identifier(value text) returns boolean language sql immutable parallel safe
 return value ~ '^[a-z0-9][a-z0-9_-]{0,62}$';
-
 comment on function identity.is_identifier is
   'True if the value can name a tenant or a scope: 1 to 63 lower-case letters, digits, - and _. Null for null.';
 
-create function identity.is_display_name(value text, max_length integer)
-returns boolean
-language sql immutable parallel safe
+create function identity.is_display_name(value text, max_length integer) returns boolean language sql immutable parallel safe
 return value ~ '^[^[:cntrl:][:space:]]([^[:cntrl:]]*[^[:cntrl:][:space:]])?$' and pg_catalog.char_length(value) <= max_length;
-
 comment on function identity.is_display_name is
-  'True if the value can be shown as a name: 1 to max_length characters, no control characters, no leading or '
-  'trailing white space. Null for null.';
+  'True if the value can be shown as a name: 1 to max_length characters, no control characters, no leading or trailing white '
+  'space. Null for null.';
 
-create function identity.is_caller_name(value text)
-returns boolean
-language sql immutable parallel safe
+create function identity.is_caller_name(value text) returns boolean language sql immutable parallel safe
 return value ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$';
-
 comment on function identity.is_caller_name is
   'True if the value can name a caller: 1 to 63 letters, digits, ., _ and -. Null for null.';
 
-create function identity.is_project_id(value text)
-returns boolean
+create function identity.is_project_id(value text) returns boolean
 language sql immutable parallel safe
 -- The length by itself: {1,200} would make 200 states of the expression, which take 30 times as long.
 return value ~ '^[A-Za-z0-9._/@:+-]+$' and pg_catalog.char_length(value) <= 200;
-
 comment on function identity.is_project_id is
   'True if the value can name a project: 1 to 200 letters, digits or ._/@:+-. Null for null.';
 
-create function identity.is_branch(value text)
-returns boolean
+create function identity.is_branch(value text) returns boolean
 language sql immutable parallel safe
 -- As `git check-ref-format --branch` has it.
-return pg_catalog.char_length(value) between 1 and 255 and value !~ '[[:cntrl:] ~^:?*\[\\]' and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
-
+return pg_catalog.char_length(value) between 1 and 255 and value !~ '[[:cntrl:] ~^:?*\[\\]'
+  and value !~ '^[-/.]|^@$|//|\.\.|@\{|/\.|[/.]$|\.lock(/|$)';
 comment on function identity.is_branch is
   'True if the value can name a branch: 1 to 255 characters that Git allows as the name of one. Null for null.';
 
-create function identity.caller_roles()
-returns text[]
-language sql immutable parallel safe
+create function identity.caller_roles() returns text[] language sql immutable parallel safe
 return array['l9_agent', 'l9_admin', 'l9_platform_admin'];
-
 comment on function identity.caller_roles is 'The database roles under which an actor can call.';
 
-create function identity.default_tenant_id()
-returns uuid
-language sql immutable parallel safe
+create function identity.default_tenant_id() returns uuid language sql immutable parallel safe
 return '00000000-0000-7000-8000-000000000001'::uuid;
-
 comment on function identity.default_tenant_id is 'Id of the tenant default, which every installation has.';
-
-grant execute on function
-  identity.is_identifier, identity.is_display_name, identity.is_caller_name, identity.is_project_id,
-  identity.is_branch, identity.caller_roles, identity.default_tenant_id
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function identity.is_identifier, identity.is_display_name, identity.is_caller_name, identity.is_project_id,
+  identity.is_branch, identity.caller_roles, identity.default_tenant_id to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/030-names.sql
 --! Included 010-identity/040-claims.sql
 -- Reads the claims that the gateway sets for a transaction. The identity of the caller is computed from them.
 -- Without a search_path claim() and current_role_name() are inlined: a save reads a dozen claims.
 
-create function identity.claim(name text)
-returns text
-language sql stable parallel safe
+create function identity.claim(name text) returns text language sql stable parallel safe
 return nullif(pg_catalog.current_setting('jwt.claims.' || name, true), '');
-
 comment on function identity.claim is 'A claim of this transaction, or null if the claim is missing or empty.';
 
-create function identity.list_claim(name text)
-returns text[]
-language sql stable parallel safe set search_path = ''
+create function identity.list_claim(name text) returns text[] language sql stable parallel safe set search_path = ''
 return case
   when identity.claim(name) is null then array['*']
   when pg_catalog.left(identity.claim(name), 1) <> '[' then pg_catalog.string_to_array(identity.claim(name), ',')
@@ -264,63 +198,42 @@ return case
     array(select pg_catalog.jsonb_array_elements_text(identity.claim(name)::jsonb))
   else '{}'
 end;
-
 comment on function identity.list_claim is
   'A claim that is a list, given as JSON or separated by commas: {*} if it is missing, empty if it is malformed.';
 
-create function identity.current_role_name()
-returns text
-language sql stable parallel safe
+create function identity.current_role_name() returns text language sql stable parallel safe
 return case pg_catalog.current_setting('role')
   when 'none' then session_user::text
   else pg_catalog.current_setting('role')
 end;
-
 comment on function identity.current_role_name is
   'Role that the session has taken. Unlike current_user, it is the caller''s role inside a definer function too.';
 
-create function identity.intersect_scopes(list text[], claimed text[])
-returns text[]
+create function identity.intersect_scopes(list text[], claimed text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
 return case when '*' = any (claimed) then list
-  else array(select l.entry from unnest(list) with ordinality as l (entry, position) where l.entry = any (claimed) order by l.position) end;
-
+  else array(select l.entry from unnest(list) with ordinality as l (entry, position)
+    where l.entry = any (claimed) order by l.position) end;
 comment on function identity.intersect_scopes is 'Intersection of a list with the claimed values; {*} means all.';
-
-grant execute on function
-  identity.claim, identity.list_claim, identity.current_role_name
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function identity.claim, identity.list_claim, identity.current_role_name to l9_agent, l9_admin,
+  l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/040-claims.sql
 --! Included 010-identity/050-current-identity.sql
 -- The caller of a transaction and what it may do. Policies, triggers and operations ask current_identity(), most of
 -- them through current_tenant_id() and its neighbours.
 
 create type identity.identity as (
-  tenant_id uuid,
-  org_id uuid,
-  user_id uuid,
-  caller text,
-  creator text,
-  source text,
-  agent text,
-  role text,
-  readable_scopes text[],
-  writable_scopes text[],
-  projects text[],
-  can_clean_up boolean
-);
-
+  tenant_id uuid, org_id uuid, user_id uuid, caller text, creator text, source text, agent text, role text,
+  readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean);
 comment on type identity.identity is
   'The caller of this transaction and its permissions, after its claims were limited by the actor''s row.';
 
 -- Every policy and row trigger calls this function, so it must be fast: plpgsql caches its plan for the session, missing
 -- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).
-create function identity.current_identity()
-returns identity.identity
+create function identity.current_identity() returns identity.identity
 language plpgsql stable parallel safe security definer set search_path = ''
 -- These force the primary-key lookup: on tiny tables the planner prefers a sequential scan over all tenants.
-set enable_seqscan = off set enable_bitmapscan = off
-as $$
+set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   me identity.identity;
   tenant_claim text := nullif(current_setting('jwt.claims.tenant_id', true), '');
@@ -375,13 +288,10 @@ begin
     return null;
   end if;
   return me;
-end
-$$;
-
+end $$;
 comment on function identity.current_identity is
-  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not '
-  'match. Definer: reads identity tables, which callers see only in part.';
-
+  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not match. Definer: '
+  'reads identity tables, which callers see only in part.';
 grant execute on function identity.current_identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/050-current-identity.sql
 --! Included 010-identity/060-current-claims.sql
@@ -390,79 +300,55 @@ grant execute on function identity.current_identity to l9_agent, l9_admin, l9_pl
 
 -- Without a search_path these are inlined: policies ask them dozens of times in a search.
 
-create function identity.current_tenant_id() returns uuid
-language sql stable parallel safe
+create function identity.current_tenant_id() returns uuid language sql stable parallel safe
 return (identity.current_identity()).tenant_id;
-
 comment on function identity.current_tenant_id is 'The caller''s tenant, or null without an identity.';
 
-create function identity.current_org_id() returns uuid
-language sql stable parallel safe
+create function identity.current_org_id() returns uuid language sql stable parallel safe
 return (identity.current_identity()).org_id;
-
 comment on function identity.current_org_id is 'The caller''s org, or null.';
 
-create function identity.current_user_id() returns uuid
-language sql stable parallel safe
+create function identity.current_user_id() returns uuid language sql stable parallel safe
 return (identity.current_identity()).user_id;
-
 comment on function identity.current_user_id is 'The user that the caller acts for, or null.';
 
-create function identity.current_caller() returns text
-language sql stable parallel safe
+create function identity.current_caller() returns text language sql stable parallel safe
 return (identity.current_identity()).caller;
-
 comment on function identity.current_caller is 'The caller''s name, such as L or C, or null without an identity.';
 
-create function identity.current_creator() returns text
-language sql stable parallel safe
+create function identity.current_creator() returns text language sql stable parallel safe
 return (identity.current_identity()).creator;
+comment on function identity.current_creator is 'The value of metadata.creator in the caller''s own memories, or null.';
 
-comment on function identity.current_creator is
-  'The value of metadata.creator in the caller''s own memories, or null.';
-
-create function identity.current_scopes() returns text[]
-language sql stable parallel safe
+create function identity.current_scopes() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).readable_scopes, '{}');
-
 comment on function identity.current_scopes is
   'Scopes that the caller can read: both claimed and registered. Empty without an identity.';
 
-create function identity.current_writable_scopes() returns text[]
-language sql stable parallel safe
+create function identity.current_writable_scopes() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).writable_scopes, '{}');
-
 comment on function identity.current_writable_scopes is
   'Scopes that the caller can write: both claimed and registered. Empty without an identity.';
 
-create function identity.current_projects() returns text[]
-language sql stable parallel safe
+create function identity.current_projects() returns text[] language sql stable parallel safe
 return coalesce((identity.current_identity()).projects, '{}');
-
 comment on function identity.current_projects is
   'Projects that the caller can work in; {*} means every project. Empty without an identity.';
 
 -- A policy evaluates this once per query; '*' = any (…) in the policy itself would run for every row and dominate its cost.
-create function identity.has_every_project() returns boolean
-language sql stable parallel safe
+create function identity.has_every_project() returns boolean language sql stable parallel safe
 return coalesce('*' = any ((identity.current_identity()).projects), false);
-
 comment on function identity.has_every_project is 'True if the caller can work in every project of its tenant.';
-
-grant execute on function
-  identity.current_tenant_id, identity.current_org_id, identity.current_user_id, identity.current_caller,
+grant execute on function identity.current_tenant_id, identity.current_org_id, identity.current_user_id, identity.current_caller,
   identity.current_creator, identity.current_scopes, identity.current_writable_scopes, identity.current_projects,
-  identity.has_every_project
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  identity.has_every_project to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/060-current-claims.sql
 --! Included 010-identity/070-require-identity.sql
 -- Operations begin with require_identity(), so that a session without a caller gets an error and not an empty answer;
 -- require_admin() is for what only administrators do.
 
-create function identity.require_identity()
-returns identity.identity
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function identity.require_identity() returns identity.identity
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
 begin
@@ -470,15 +356,11 @@ begin
     perform identity.raise_error('L9AUT', 'this session has no identity: its claims do not name an active caller of its role');
   end if;
   return me;
-end
-$$;
-
+end $$;
 comment on function identity.require_identity is 'Returns current_identity(), or raises L9AUT if there is none.';
 
-create function identity.require_admin()
-returns identity.identity
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function identity.require_admin() returns identity.identity
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
 begin
@@ -486,45 +368,33 @@ begin
     perform identity.raise_error('L9SCP', 'only administrators can do this');
   end if;
   return me;
-end
-$$;
-
+end $$;
 comment on function identity.require_admin is
-  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another '
-  'role).';
-
-grant execute on function
-  identity.require_identity, identity.require_admin
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another role).';
+grant execute on function identity.require_identity, identity.require_admin to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/070-require-identity.sql
 --! Included 010-identity/080-has-every-scope.sql
 -- Tells whether a caller has all scopes, also those to come. require_administrator() and the policies of scopes,
 -- tasks and extraction call it.
 
-create function identity.has_every_scope()
-returns boolean
-language plpgsql stable parallel safe security definer set search_path = ''
-as $$
+create function identity.has_every_scope() returns boolean
+language plpgsql stable parallel safe security definer set search_path = '' as $$
 begin
   return '*' = any (identity.list_claim('scopes')) and exists (
     select from public.actors a, identity.current_identity() as me
-    where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes) and '*' = any (a.writable_scopes));
-end
-$$;
-
+    where a.tenant_id = me.tenant_id and a.caller = me.caller and '*' = any (a.readable_scopes)
+      and '*' = any (a.writable_scopes));
+end $$;
 comment on function identity.has_every_scope is
-  'True if the caller can read and write every present and future scope of its tenant: its actor''s row says so, '
-  'and its token is not limited to some scopes. Definer: reads actors.';
-
+  'True if the caller can read and write every present and future scope of its tenant: its actor''s row says so, and its token '
+  'is not limited to some scopes. Definer: reads actors.';
 grant execute on function identity.has_every_scope to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/080-has-every-scope.sql
 --! Included 010-identity/090-operator-reads.sql
 -- Audits what operators read. The policies platform_override of all tables call allow_and_audit_operator_read().
 
-create function identity.allow_and_audit_operator_read(table_name text)
-returns boolean
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function identity.allow_and_audit_operator_read(table_name text) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
 begin
@@ -535,26 +405,20 @@ begin
   raise log 'l9-memory: platform admin % of tenant % reads %', me.caller, me.tenant_id, table_name;
   perform audit.write_audit('READ', table_name, details => '{"reader": "operator"}');
   return true;
-end
-$$;
-
+end $$;
 comment on function identity.allow_and_audit_operator_read is
-  'Returns true if the caller is an active platform admin, and then writes an audit row READ. Policies for '
-  'l9_platform_admin call it inside (select …), so each query writes one row per table that it reads. Raises in a '
-  'read-only transaction, because the read could not be audited. It calls audit.write_audit(), which a later '
-  'chapter creates: this is the only reference from a chapter to a later one. Definer: writes audit_log.';
-
+  'Returns true if the caller is an active platform admin, and then writes an audit row READ. Policies for l9_platform_admin '
+  'call it inside (select …), so each query writes one row per table that it reads. Raises in a read-only transaction, because '
+  'the read could not be audited. It calls audit.write_audit(), which a later chapter creates: this is the only reference from a '
+  'chapter to a later one. Definer: writes audit_log.';
 grant execute on function identity.allow_and_audit_operator_read to l9_platform_admin;
 --! EndIncluded 010-identity/090-operator-reads.sql
 --! Included 010-identity/100-refresh-active-actors.sql
 -- Recomputes the cache identity.active_actors. Triggers of tenants, scopes and actors do so in the transaction that
 -- changes them.
 
-create function identity.refresh_active_actors(tenant_id uuid)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function identity.refresh_active_actors(tenant_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
 begin
   -- The lock serialises changes of one tenant, so that the second transaction sees the changes of the first: each statement
   -- after this one takes a new snapshot.
@@ -570,18 +434,13 @@ begin
   from public.actors a
   join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
   left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
-  where a.tenant_id = refresh_active_actors.tenant_id and a.is_active
-  group by a.tenant_id, a.caller;
-end
-$$;
-
+  where a.tenant_id = refresh_active_actors.tenant_id and a.is_active group by a.tenant_id, a.caller;
+end $$;
 comment on function identity.refresh_active_actors is
   'Recomputes the rows of a tenant in active_actors. Not executable by callers.';
 
-create function identity.tg__refresh_active_actors()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function identity.tg__refresh_active_actors() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   if tg_op = 'TRUNCATE' then
     -- Truncating one of these tables also truncates the tables that reference it, so no active actor remains.
@@ -595,21 +454,16 @@ begin
     perform identity.refresh_active_actors(new.tenant_id);
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function identity.tg__refresh_active_actors is
-  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables '
-  'cannot write active_actors.';
+  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables cannot write '
+  'active_actors.';
 --! EndIncluded 010-identity/100-refresh-active-actors.sql
 --! Included 010-identity/110-tenants.sql
 -- The tenants. Operators create and deactivate them with functions; callers of an inactive tenant have no identity.
 
-create function identity.is_call_limit(calls integer)
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function identity.is_call_limit(calls integer) returns boolean language sql immutable parallel safe set search_path = ''
 return calls between 1 and 100000000;
-
 comment on function identity.is_call_limit is
   'True if an actor or tenant may be limited to this number of calls a minute: from 1 to 100,000,000.';
 
@@ -626,13 +480,11 @@ create table public.tenants (
   constraint tenant_call_limits_in_range check (
     identity.is_call_limit(reads_per_minute) and identity.is_call_limit(writes_per_minute))
 );
-
 comment on table public.tenants is 'Top-level owner. Nothing is shared between tenants.';
 comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
 comment on column public.tenants.created_at is 'When the tenant was created.';
 comment on column public.tenants.name is 'Unique name: lower-case letters, digits, - and _.';
-comment on column public.tenants.is_active is
-  'If false, no caller of this tenant has an identity, whatever its token says.';
+comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
 comment on column public.tenants.audits_query_text is
   'If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.';
 comment on column public.tenants.reads_per_minute is
@@ -645,8 +497,7 @@ create trigger _600_active_actors after insert or update or delete on public.ten
 create trigger _610_active_actors after truncate on public.tenants
   for each statement execute function identity.tg__refresh_active_actors();
 
-alter table public.tenants enable row level security;
-alter table public.tenants force row level security;
+alter table public.tenants enable row level security, force row level security;
 
 create policy tenant_isolation on public.tenants as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -662,9 +513,7 @@ comment on policy platform_override on public.tenants is 'Operators see every te
 comment on policy definer_functions on public.tenants is 'current_identity() checks whether the tenant is active.';
 comment on policy definer_inserts on public.tenants is 'create_tenant() inserts.';
 comment on policy definer_updates on public.tenants is
-  'deactivate_tenant(), reactivate_tenant(), set_query_text_audit() and set_tenant_limits() update. Nothing deletes '
-  'a tenant.';
-
+  'deactivate_tenant(), reactivate_tenant(), set_query_text_audit() and set_tenant_limits() update. Nothing deletes a tenant.';
 grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.
 --! EndIncluded 010-identity/110-tenants.sql
@@ -672,7 +521,8 @@ grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
 -- The orgs of each tenant. create_org(), deactivate_org() and reactivate_org() write them; current_identity() refuses
 -- a caller that acts for an inactive one.
 
--- Ids are unique within a tenant only. If they were unique across tenants, one tenant could block another's org by registering its id.
+-- Ids are unique within a tenant only. If they were unique across tenants, one tenant could block another's org by
+-- registering its id.
 create table public.orgs (
   tenant_id uuid not null references public.tenants,
   org_id uuid not null default uuidv7(),
@@ -683,24 +533,20 @@ create table public.orgs (
   constraint org_name_unique unique (tenant_id, name),
   constraint org_name_plain check (identity.is_display_name(name, 200))
 );
-
 comment on table public.orgs is
-  'Organisations of a tenant. A token may name an org that is not registered here, because an identity provider may '
-  'manage orgs; a registered org must be active.';
+  'Organisations of a tenant. A token may name an org that is not registered here, because an identity provider may manage orgs; '
+  'a registered org must be active.';
 comment on column public.orgs.tenant_id is 'Tenant that the org belongs to.';
 comment on column public.orgs.org_id is 'Id, as in the claim org_id.';
 comment on column public.orgs.name is 'Display name, unique in the tenant.';
-comment on column public.orgs.is_active is
-  'If false, a caller that claims this org has no identity, whatever its token says.';
+comment on column public.orgs.is_active is 'If false, a caller that claims this org has no identity, whatever its token says.';
 comment on column public.orgs.created_at is 'When the org was registered.';
 
-alter table public.orgs enable row level security;
-alter table public.orgs force row level security;
+alter table public.orgs enable row level security, force row level security;
 
 create policy tenant_isolation on public.orgs as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
-create policy org_isolation on public.orgs as restrictive to l9_agent
-  using (org_id = (select identity.current_org_id()));
+create policy org_isolation on public.orgs as restrictive to l9_agent using (org_id = (select identity.current_org_id()));
 create policy scope_access on public.orgs for select to l9_agent using (true);
 create policy admin_override on public.orgs for select to l9_admin using (true);
 create policy platform_override on public.orgs for select to l9_platform_admin
@@ -716,9 +562,7 @@ comment on policy admin_override on public.orgs is 'Admins see the orgs of their
 comment on policy platform_override on public.orgs is 'Operators see every org; each read is audited.';
 comment on policy definer_functions on public.orgs is 'current_identity() checks whether the org is active.';
 comment on policy definer_inserts on public.orgs is 'create_org() inserts.';
-comment on policy definer_updates on public.orgs is
-  'deactivate_org() and reactivate_org() update. Nothing deletes an org.';
-
+comment on policy definer_updates on public.orgs is 'deactivate_org() and reactivate_org() update. Nothing deletes an org.';
 grant select on public.orgs to l9_admin, l9_platform_admin;
 -- No grant for l9_agent: an agent does not need to know the orgs of its tenant. No role can insert, update or delete: identity
 -- tables change through functions only.
@@ -743,28 +587,23 @@ create index users_org_idx on public.users (tenant_id, org_id);
 
 -- The planner's statistics would keep sampled names after their erasure.
 alter table public.users alter column name set statistics 0;
-
 comment on table public.users is
-  'Users of a tenant. A token may name a user that is not registered here; a registered user must be active, and '
-  'its claim must come with the claim of its org.';
+  'Users of a tenant. A token may name a user that is not registered here; a registered user must be active, and its claim must '
+  'come with the claim of its org.';
 comment on column public.users.tenant_id is 'Tenant that the user belongs to.';
 comment on column public.users.user_id is 'Id, as in the claim user_id.';
-comment on column public.users.org_id is
-  'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
+comment on column public.users.org_id is 'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
 comment on column public.users.name is 'Display name.';
-comment on column public.users.is_active is
-  'If false, a caller that claims this user has no identity, whatever its token says.';
+comment on column public.users.is_active is 'If false, a caller that claims this user has no identity, whatever its token says.';
 comment on column public.users.created_at is 'When the user was registered.';
 
-alter table public.users enable row level security;
-alter table public.users force row level security;
+alter table public.users enable row level security, force row level security;
 
 create policy tenant_isolation on public.users as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy org_isolation on public.users as restrictive to l9_agent
   using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.users as restrictive to l9_agent
-  using (user_id = (select identity.current_user_id()));
+create policy user_visibility on public.users as restrictive to l9_agent using (user_id = (select identity.current_user_id()));
 create policy scope_access on public.users for select to l9_agent using (true);
 create policy admin_override on public.users for select to l9_admin using (true);
 create policy platform_override on public.users for select to l9_platform_admin
@@ -782,9 +621,7 @@ comment on policy admin_override on public.users is 'Admins see the users of the
 comment on policy platform_override on public.users is 'Operators see every user; each read is audited.';
 comment on policy definer_functions on public.users is 'current_identity() checks whether the user is active.';
 comment on policy definer_inserts on public.users is 'create_user() inserts.';
-comment on policy definer_updates on public.users is
-  'deactivate_user() and reactivate_user() update. Nothing deletes a user.';
-
+comment on policy definer_updates on public.users is 'deactivate_user() and reactivate_user() update. Nothing deletes a user.';
 grant select on public.users to l9_admin, l9_platform_admin;
 -- No grant for l9_agent: an agent does not need to know the users of its tenant. No role can insert, update or delete: identity
 -- tables change through functions only.
@@ -803,10 +640,9 @@ create table public.scopes (
   primary key (tenant_id, scope),
   constraint scope_name_plain check (identity.is_identifier(scope))
 );
-
 comment on table public.scopes is
-  'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and global are built '
-  'in, and a tenant can add its own.';
+  'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and global are built in, and a '
+  'tenant can add its own.';
 comment on column public.scopes.tenant_id is 'Tenant that the scope belongs to.';
 comment on column public.scopes.scope is 'Name: lower-case letters, digits, - and _.';
 comment on column public.scopes.description is 'Purpose of the scope.';
@@ -814,16 +650,14 @@ comment on column public.scopes.is_active is
   'If false, no caller can read or write the scope until it is reactivated. Its memories are kept.';
 comment on column public.scopes.created_at is 'When the scope was registered.';
 comment on column public.scopes.is_project_scoped is
-  'True: each memory of this scope belongs to a project. False: its memories belong to no project, and their '
-  'project_id is null.';
+  'True: each memory of this scope belongs to a project. False: its memories belong to no project, and their project_id is null.';
 
 create trigger _600_active_actors after insert or update or delete on public.scopes
   for each row execute function identity.tg__refresh_active_actors();
 create trigger _610_active_actors after truncate on public.scopes
   for each statement execute function identity.tg__refresh_active_actors();
 
-alter table public.scopes enable row level security;
-alter table public.scopes force row level security;
+alter table public.scopes enable row level security, force row level security;
 
 create policy tenant_isolation on public.scopes as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -842,12 +676,10 @@ comment on policy scope_access on public.scopes is
 comment on policy inactive_scopes on public.scopes is
   'An admin that has every scope also sees the inactive scopes, so that it can reactivate them.';
 comment on policy platform_override on public.scopes is 'Operators see every scope; each read is audited.';
-comment on policy definer_functions on public.scopes is
-  'current_identity() and the scope checks of triggers read scopes.';
+comment on policy definer_functions on public.scopes is 'current_identity() and the scope checks of triggers read scopes.';
 comment on policy definer_inserts on public.scopes is 'register_scope() and create_tenant() insert.';
 comment on policy definer_updates on public.scopes is
   'register_scope(), deactivate_scope() and reactivate_scope() update. Nothing deletes a scope.';
-
 grant select on public.scopes to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.
 --! EndIncluded 010-identity/140-scopes.sql
@@ -893,68 +725,59 @@ create table public.actors (
   -- An actor that could write a scope without reading it could not see the duplicates of its own memories.
   constraint actor_reads_what_it_writes check ('*' = any (readable_scopes) or writable_scopes <@ readable_scopes)
 );
-
 comment on table public.actors is
-  'The agents known to the system. The claims of a token are limited by its actor''s row: the effective scopes are '
-  'those that are both claimed and registered here.';
+  'The agents known to the system. The claims of a token are limited by its actor''s row: the effective scopes are those that '
+  'are both claimed and registered here.';
 comment on column public.actors.tenant_id is 'Tenant that the actor belongs to.';
 comment on column public.actors.created_at is 'When the actor was registered.';
-comment on column public.actors.caller is
-  'Name that the claim `caller` of a token, or an API key, stands for, such as L or C.';
+comment on column public.actors.caller is 'Name that the claim `caller` of a token, or an API key, stands for, such as L or C.';
 comment on column public.actors.creator is
-  'Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It '
-  'never changes, and no other actor can take it.';
+  'Written to metadata.creator of every memory that this actor saves; the actor owns the memories that carry it. It never '
+  'changes, and no other actor can take it.';
 comment on column public.actors.source is 'Written to metadata.source of every memory that this actor saves.';
 comment on column public.actors.agent is 'Written to metadata.agent of every memory that this actor saves.';
 comment on column public.actors.role is
-  'The only database role under which this caller has an identity. A session as l9_agent that claims to be L has '
-  'none.';
-comment on column public.actors.readable_scopes is
-  'Scopes that the actor can read; {*} means every scope of the tenant.';
-comment on column public.actors.writable_scopes is
-  'Scopes that the actor can write; {*} means every scope of the tenant.';
+  'The only database role under which this caller has an identity. A session as l9_agent that claims to be L has none.';
+comment on column public.actors.readable_scopes is 'Scopes that the actor can read; {*} means every scope of the tenant.';
+comment on column public.actors.writable_scopes is 'Scopes that the actor can write; {*} means every scope of the tenant.';
 comment on column public.actors.can_clean_up is 'True if the actor can delete expired memories.';
 comment on column public.actors.reads_per_minute is
-  'How many reads a minute the gateway admits from each key of this actor, and from each user it acts for. Further '
-  'ones get L9RAT.';
+  'How many reads a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get '
+  'L9RAT.';
 comment on column public.actors.writes_per_minute is
-  'How many writes a minute the gateway admits from each key of this actor, and from each user it acts for. Further '
-  'ones get L9RAT.';
+  'How many writes a minute the gateway admits from each key of this actor, and from each user it acts for. Further ones get '
+  'L9RAT.';
 comment on column public.actors.max_importance is
-  'The upper bound of importance for the memories that the actor writes, from 0 to 1. A greater value counts as '
-  'this one. Null means the default of its role: 0.5 for an agent, 1 for others.';
+  'The upper bound of importance for the memories that the actor writes, from 0 to 1. A greater value counts as this one. Null '
+  'means the default of its role: 0.5 for an agent, 1 for others.';
 comment on column public.actors.max_confidence is
-  'The upper bound of confidence for the facts and relations that the actor states, from 0 to 1. A greater value '
-  'counts as this one. Null means the default of its role: 0.8 for an agent, 1 for others.';
+  'The upper bound of confidence for the facts and relations that the actor states, from 0 to 1. A greater value counts as this '
+  'one. Null means the default of its role: 0.8 for an agent, 1 for others.';
 comment on column public.actors.max_lesson_confidence is
-  'The upper bound of confidence for the lessons that the actor writes, from 0 to 1. A greater value counts as this '
-  'one. Null means the default of its role: 0.7 for an agent, 1 for others.';
+  'The upper bound of confidence for the lessons that the actor writes, from 0 to 1. A greater value counts as this one. Null '
+  'means the default of its role: 0.7 for an agent, 1 for others.';
 comment on column public.actors.max_priority is
-  'The highest priority for the lessons that the actor writes. A higher one counts as this one. Null means the '
-  'default of its role: medium for an agent, critical for others.';
+  'The highest priority for the lessons that the actor writes. A higher one counts as this one. Null means the default of its '
+  'role: medium for an agent, critical for others.';
 comment on column public.actors.login is
-  'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway '
-  'and its members cannot be bound, because their claims are trusted.';
+  'Database login whose sessions are always this actor, whatever claims they set. Null: none. The login l9_gateway and its '
+  'members cannot be bound, because their claims are trusted.';
 comment on column public.actors.default_project is
-  'Project of what the actor saves without naming one, if neither its key, its token nor its working copy has a '
-  'default; null: none.';
-comment on column public.actors.is_active is
-  'If false, the next request of this actor fails, whatever its token says.';
+  'Project of what the actor saves without naming one, if neither its key, its token nor its working copy has a default; null: '
+  'none.';
+comment on column public.actors.is_active is 'If false, the next request of this actor fails, whatever its token says.';
 
 create trigger _600_active_actors after insert or update or delete on public.actors
   for each row execute function identity.tg__refresh_active_actors();
 create trigger _610_active_actors after truncate on public.actors
   for each statement execute function identity.tg__refresh_active_actors();
 
-alter table public.actors enable row level security;
-alter table public.actors force row level security;
+alter table public.actors enable row level security, force row level security;
 
 create policy tenant_isolation on public.actors as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.actors for select to l9_agent
-  using (caller = (select identity.current_caller()));
-create policy admin_override on public.actors for select to l9_admin
-  using ((select identity.current_caller()) is not null);
+create policy scope_access on public.actors for select to l9_agent using (caller = (select identity.current_caller()));
+create policy admin_override on public.actors for select to l9_admin using ((select identity.current_caller()) is not null);
 create policy platform_override on public.actors for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('actors')));
 create policy definer_functions on public.actors for select to l9_owner using (true);
@@ -967,9 +790,8 @@ comment on policy platform_override on public.actors is 'Operators see every act
 comment on policy definer_functions on public.actors is 'current_identity() reads the row that limits the claims.';
 comment on policy definer_inserts on public.actors is 'register_actor() and create_tenant() insert.';
 comment on policy definer_updates on public.actors is
-  'register_actor(), bind_login(), deactivate_actor() and reactivate_actor() update. Nothing deletes an actor, '
-  'because its memories name it.';
-
+  'register_actor(), bind_login(), deactivate_actor() and reactivate_actor() update. Nothing deletes an actor, because its '
+  'memories name it.';
 grant select on public.actors to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.
 --! EndIncluded 010-identity/150-actors.sql
@@ -988,13 +810,11 @@ create table identity.active_actors (
   writable_scopes text[] not null,
   primary key (tenant_id, caller)
 );
-
 comment on table identity.active_actors is
-  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants '
-  'recompute it in the same transaction; nothing else writes it.';
+  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants recompute it in the '
+  'same transaction; nothing else writes it.';
 
-alter table identity.active_actors enable row level security;
-alter table identity.active_actors force row level security;
+alter table identity.active_actors enable row level security, force row level security;
 
 create policy tenant_isolation on identity.active_actors as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -1003,8 +823,7 @@ create policy scope_access on identity.active_actors for select to l9_agent, l9_
 create policy definer_functions on identity.active_actors to l9_owner using (true);
 comment on policy tenant_isolation on identity.active_actors is
   'The same rule as on actors. Callers have no grant on this table.';
-comment on policy scope_access on identity.active_actors is
-  'The same rule as on actors. Callers have no grant on this table.';
+comment on policy scope_access on identity.active_actors is 'The same rule as on actors. Callers have no grant on this table.';
 comment on policy definer_functions on identity.active_actors is
   'current_identity() reads the row that limits the claims; triggers of actors, scopes and tenants write it.';
 
@@ -1018,11 +837,9 @@ language sql stable parallel safe security definer set search_path = ''
 return exists (
   select from public.actors a
   where a.tenant_id = is_admin_creator.tenant_id and a.creator = is_admin_creator.creator and a.role = 'l9_admin');
-
 comment on function identity.is_admin_creator is
-  'True if the actor that writes under this creator name is an administrator of the tenant, active or not. Definer: '
-  'agents read no row of actors but their own.';
-
+  'True if the actor that writes under this creator name is an administrator of the tenant, active or not. Definer: agents read '
+  'no row of actors but their own.';
 grant execute on function identity.is_admin_creator to l9_worker;
 --! EndIncluded 010-identity/165-admin-creators.sql
 --! Included 010-identity/167-names-other-actor.sql
@@ -1035,11 +852,9 @@ return exists (
   where a.tenant_id = (me).tenant_id and a.caller <> (me).caller
     and lower(btrim(normalize(names_other_actor.name, nfkc), e' \t\r\n"''@'))
       in (lower(a.caller), lower(a.creator), lower(a.source), lower(a.agent)));
-
 comment on function identity.names_other_actor is
-  'True if the text is the caller, creator, source or agent name of an actor of the tenant other than this one, in '
-  'any case of letters. Definer: agents read no row of actors but their own.';
-
+  'True if the text is the caller, creator, source or agent name of an actor of the tenant other than this one, in any case of '
+  'letters. Definer: agents read no row of actors but their own.';
 grant execute on function identity.names_other_actor to l9_agent, l9_admin;
 --! EndIncluded 010-identity/167-names-other-actor.sql
 --! Included 010-identity/168-bounds.sql
@@ -1061,21 +876,17 @@ return coalesce((
   from public.actors a
   where a.tenant_id = bounds_of.tenant_id and a.creator = bounds_of.creator),
   row(1, 1, 1, 'critical')::identity.bounds);
-
 comment on function identity.bounds_of is
-  'The bounds of the actor that writes under this creator name. A name without an actor, such as job, has the '
-  'greatest bounds. Definer: agents read no row of actors but their own. Not executable by callers.';
+  'The bounds of the actor that writes under this creator name. A name without an actor, such as job, has the greatest bounds. '
+  'Definer: agents read no row of actors but their own. Not executable by callers.';
 --! EndIncluded 010-identity/168-bounds.sql
 --! Included 010-identity/170-api-keys.sql
 -- Whom each API key stands for and what it is limited to. create_api_key() and revoke_api_key() write the rows;
 -- current_identity() checks that the key in the claims is still valid.
 
-create function identity.tool_sets() returns text[]
-language sql immutable parallel safe set search_path = ''
+create function identity.tool_sets() returns text[] language sql immutable parallel safe set search_path = ''
 return array['core', 'knowledge', 'archive', 'admin'];
-
-comment on function identity.tool_sets is
-  'The sets that the tools of MCP are listed by, and that an API key can be cut down to.';
+comment on function identity.tool_sets is 'The sets that the tools of MCP are listed by, and that an API key can be cut down to.';
 
 create table public.api_keys (
   key_id uuid primary key default uuidv7(),
@@ -1095,16 +906,16 @@ create table public.api_keys (
   foreign key (tenant_id, caller) references public.actors (tenant_id, caller),
   constraint api_key_name_plain check (identity.is_display_name(name, 100)),
   constraint api_key_default_project_is_its_own check (
-    identity.is_project_id(default_project) and (default_project is null or projects is null or default_project = any (projects))),
+    identity.is_project_id(default_project)
+      and (default_project is null or projects is null or default_project = any (projects))),
   constraint api_key_tool_sets_known check (tool_sets <@ identity.tool_sets()),
   constraint api_key_limits_not_empty check (scopes <> '{}' and projects <> '{}' and tool_sets <> '{}')
 );
 
 create index api_keys_caller_idx on public.api_keys (tenant_id, caller);
-
 comment on table public.api_keys is
-  'MCP keys that are stored in the database: the actor that each key stands for, and the limits of the key. The '
-  'keys themselves are not stored.';
+  'MCP keys that are stored in the database: the actor that each key stands for, and the limits of the key. The keys themselves '
+  'are not stored.';
 comment on column public.api_keys.key_id is 'Id, the argument of revoke_api_key().';
 comment on column public.api_keys.tenant_id is 'Tenant of the key''s caller.';
 comment on column public.api_keys.name is 'Purpose of the key, for people.';
@@ -1122,8 +933,7 @@ comment on column public.api_keys.created_by is 'Caller that created the key, or
 comment on column public.api_keys.expires_at is 'The key is refused from this time on. Null: it does not expire.';
 comment on column public.api_keys.revoked_at is 'When the key was revoked. Null: it is not revoked.';
 
-alter table public.api_keys enable row level security;
-alter table public.api_keys force row level security;
+alter table public.api_keys enable row level security, force row level security;
 
 create policy tenant_isolation on public.api_keys as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -1139,18 +949,14 @@ create policy definer_functions on public.api_keys for select to l9_owner using 
 create policy definer_inserts on public.api_keys for insert to l9_owner with check (true);
 create policy definer_updates on public.api_keys for update to l9_owner using (true);
 comment on policy tenant_isolation on public.api_keys is 'A caller sees only the keys of its tenant.';
-comment on policy org_isolation on public.api_keys is
-  'The same rule as on memories. Agents have no grant on this table.';
-comment on policy user_visibility on public.api_keys is
-  'The same rule as on memories. Agents have no grant on this table.';
+comment on policy org_isolation on public.api_keys is 'The same rule as on memories. Agents have no grant on this table.';
+comment on policy user_visibility on public.api_keys is 'The same rule as on memories. Agents have no grant on this table.';
 comment on policy scope_access on public.api_keys is 'No further limit. Agents have no grant on this table.';
 comment on policy admin_override on public.api_keys is 'Admins see the keys of their tenant.';
-comment on policy platform_override on public.api_keys is
-  'Operators see the keys of every tenant; each read is audited.';
+comment on policy platform_override on public.api_keys is 'Operators see the keys of every tenant; each read is audited.';
 comment on policy definer_functions on public.api_keys is 'current_identity() checks whether a key is still valid.';
 comment on policy definer_inserts on public.api_keys is 'create_api_key() inserts.';
 comment on policy definer_updates on public.api_keys is 'revoke_api_key() updates. Nothing deletes a key.';
-
 grant select on public.api_keys to l9_admin, l9_platform_admin;
 -- No grant for l9_agent: an agent does not need to know the keys of its tenant. No role can insert, update or delete: identity
 -- tables change through functions only.
@@ -1165,18 +971,15 @@ create table identity.api_key_hashes (
   constraint api_key_hash_unique unique (hash),
   constraint api_key_hash_sha256 check (octet_length(hash) = 32)
 );
-
 comment on table identity.api_key_hashes is
   'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither guessed nor reversed.';
 comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';
 
-alter table identity.api_key_hashes enable row level security;
-alter table identity.api_key_hashes force row level security;
+alter table identity.api_key_hashes enable row level security, force row level security;
 
 create policy definer_functions on identity.api_key_hashes for select to l9_owner using (true);
 create policy definer_inserts on identity.api_key_hashes for insert to l9_owner with check (true);
-comment on policy definer_functions on identity.api_key_hashes is
-  'identity_directory() passes the hashes to the gateway.';
+comment on policy definer_functions on identity.api_key_hashes is 'identity_directory() passes the hashes to the gateway.';
 comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key() inserts.';
 
 -- No role has a grant on this table.
@@ -1185,8 +988,7 @@ comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key(
 -- Tells whether the org, user and API key in the claims of a caller are valid. current_identity(), create_api_key()
 -- and explain_access() call it.
 
-create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid)
-returns boolean
+create function identity.are_claims_valid(tenant_id uuid, caller text, org_id uuid, user_id uuid, key_id uuid) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return
   (org_id is null or not exists (
@@ -1202,17 +1004,15 @@ return
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())
       and (k.tool_sets is null
         or nullif(pg_catalog.current_setting('l9.tool_set', true), '') = any (k.tool_sets))));
-
 comment on function identity.are_claims_valid is
-  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is '
-  'neither revoked nor expired nor cut down to other tool sets than that of l9.tool_set, the tool being called. '
-  'Definer: reads identity tables. Not executable by callers.';
+  'True if the org and user (if registered) are active and match, and the API key belongs to the caller and is neither revoked '
+  'nor expired nor cut down to other tool sets than that of l9.tool_set, the tool being called. Definer: reads identity tables. '
+  'Not executable by callers.';
 --! EndIncluded 010-identity/190-are-claims-valid.sql
 --! Included 010-identity/200-seed-tenant.sql
 -- What each tenant begins with, for create_tenant(); and the tenant default, which every new database has.
 
-create function identity.seed_tenant(tenant_id uuid)
-returns void
+create function identity.seed_tenant(tenant_id uuid) returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into public.scopes (tenant_id, scope, is_project_scoped, description)
@@ -1223,9 +1023,9 @@ begin atomic
   insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
   values
     (seed_tenant.tenant_id, 'L', 'L-CTO', 'l9-kernel', 'l-cto', 'l9_admin', '{*}', '{*}', true),
-    (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}', '{developer,global}', false);
+    (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}',
+      '{developer,global}', false);
 end;
-
 comment on function identity.seed_tenant is
   'Inserts what every new tenant has: the scopes developer, l-private and global, and the actors L and C.';
 
@@ -1238,72 +1038,53 @@ select identity.seed_tenant(tenant_id) from public.tenants;
 -- Policies get it as text, so that they stay plain expressions that the planner and explain_access() understand;
 -- functions that run as the owner, to which those policies do not apply, call may_read(), which PostgreSQL inlines.
 
-create function identity.project_condition()
-returns text
-language sql immutable parallel safe set search_path = ''
+create function identity.project_condition() returns text language sql immutable parallel safe set search_path = ''
 return $sql$(project_id is null or (select identity.has_every_project())
       or project_id = any ((select identity.current_projects())::text[]))$sql$;
-
 comment on function identity.project_condition is
-  'The text of a policy condition: the row belongs to no project, or to one that the caller may work in. Used by '
-  'migrations only.';
+  'The text of a policy condition: the row belongs to no project, or to one that the caller may work in. Used by migrations '
+  'only.';
 
-create function identity.reader_condition()
-returns text
-language sql immutable parallel safe set search_path = ''
+create function identity.reader_condition() returns text language sql immutable parallel safe set search_path = ''
 return 'scope = any ((select identity.current_scopes())::text[]) and ' || identity.project_condition();
-
 comment on function identity.reader_condition is
-  'The text of a policy condition: the caller may read the scope and the project of the row. Used by migrations '
-  'only.';
+  'The text of a policy condition: the caller may read the scope and the project of the row. Used by migrations only.';
 
-create function identity.writer_condition()
-returns text
-language sql immutable parallel safe set search_path = ''
+create function identity.writer_condition() returns text language sql immutable parallel safe set search_path = ''
 return 'scope = any ((select identity.current_writable_scopes())::text[]) and ' || identity.project_condition();
-
 comment on function identity.writer_condition is
-  'The text of a policy condition: the caller may write the scope and the project of the row. Used by migrations '
-  'only.';
+  'The text of a policy condition: the caller may write the scope and the project of the row. Used by migrations only.';
 
-create function identity.owner_condition()
-returns text
-language sql immutable parallel safe set search_path = ''
+create function identity.owner_condition() returns text language sql immutable parallel safe set search_path = ''
 return $sql$(org_id is null or org_id = (select identity.current_org_id()))
       and (user_id is null or user_id = (select identity.current_user_id()))$sql$;
-
 comment on function identity.owner_condition is
-  'The text of a policy condition: the row belongs to the org and the user that the caller acts for, or to no org '
-  'or user. Used by migrations only.';
+  'The text of a policy condition: the row belongs to the org and the user that the caller acts for, or to no org or user. Used '
+  'by migrations only.';
 
-create function identity.definer_condition()
-returns text
-language sql immutable parallel safe set search_path = ''
+create function identity.definer_condition() returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.format($sql$tenant_id = (select identity.current_tenant_id())
       and %s
-      and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, identity.reader_condition(), identity.owner_condition());
-
+      and ((select identity.current_role_name()) = 'l9_admin' or %s)$sql$, identity.reader_condition(),
+      identity.owner_condition());
 comment on function identity.definer_condition is
-  'The text of a policy condition for functions of the owner: the agent or admin that called the function may read '
-  'the row. Used by migrations only.';
+  'The text of a policy condition for functions of the owner: the agent or admin that called the function may read the row. Used '
+  'by migrations only.';
 
-create function identity.searcher_condition(table_name text)
-returns text
+create function identity.searcher_condition(table_name text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format($sql$case (select identity.current_role_name())
       when 'l9_platform_admin' then (select identity.allow_and_audit_operator_read(%L))
       else %s end$sql$, table_name, identity.definer_condition());
-
 comment on function identity.searcher_condition is
-  'The text of a policy condition for functions of l9_searcher: the agent, admin or operator that called the '
-  'function may read the row. Used by migrations only.';
+  'The text of a policy condition for functions of l9_searcher: the agent, admin or operator that called the function may read '
+  'the row. Used by migrations only.';
 
 -- One list of names, conditions and descriptions makes the policies, so that memories and what follows them are
 -- protected alike.
 create procedure identity.protect_like_memories(
   target regclass, noun text default 'memory', expires boolean default true, is_writable boolean default false)
-language plpgsql set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   name constant text := (select c.relname from pg_class c where c.oid = target);
   unexpired constant text := case when expires then ' and (ttl is null or ttl > now())' else '' end;
@@ -1319,7 +1100,8 @@ begin
   for named_column in
     select a.attname from pg_attribute a
     where a.attrelid = target and a.attname in (
-      'project_id', 'branch', 'thread_id', 'session_id', 'correlation_id', 'trace_id', 'speaker', 'packet_type', 'reflection_type')
+      'project_id', 'branch', 'thread_id', 'session_id', 'correlation_id', 'trace_id', 'speaker', 'packet_type',
+      'reflection_type')
   loop
     execute format('alter table %s alter column %I set statistics 0', target, named_column);
   end loop;
@@ -1330,9 +1112,11 @@ begin
       ('org_isolation', 'as restrictive to l9_agent', 'org_id is null or org_id = (select identity.current_org_id())', '',
         format('A %s of an org is visible to callers of that org; one without an org is visible to the whole tenant.', noun)),
       ('user_visibility', 'as restrictive to l9_agent', 'user_id is null or user_id = (select identity.current_user_id())', '',
-        format('A %s of a user is visible to callers that act for that user; one without a user is visible to the whole org.', noun)),
+        format('A %s of a user is visible to callers that act for that user; one without a user is visible to the whole org.',
+          noun)),
       ('scope_access', command || 'to l9_agent', identity.reader_condition() || unexpired, check_of_writes,
-        format('Agents %s in the scopes and projects of their claims.', verb) || case when expires then ' Expired rows are invisible.' else '' end),
+        format('Agents %s in the scopes and projects of their claims.', verb)
+          || case when expires then ' Expired rows are invisible.' else '' end),
       ('admin_override', command || 'to l9_admin', identity.reader_condition() || unexpired, check_of_writes,
         format('Admins %s in their whole tenant, across orgs, users and authors, within their claims.', verb)),
       ('platform_override', 'for select to l9_platform_admin',
@@ -1340,63 +1124,51 @@ begin
         'Operators read across tenants, and each read is audited. They write nothing.')
     ) as p (name, addressed, condition, check_of_writes, description)
   loop
-    execute format('create policy %I on %s %s using (%s)%s', policy.name, target, policy.addressed, policy.condition, policy.check_of_writes);
+    execute format(
+      'create policy %I on %s %s using (%s)%s', policy.name, target, policy.addressed, policy.condition, policy.check_of_writes);
     execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
   end loop;
-end
-$$;
-
+end $$;
 comment on procedure identity.protect_like_memories is
-  'Enables and forces row-level security on a table with the columns tenant_id, org_id, user_id, project_id and '
-  'scope (and ttl, where rows expire), and creates the policies that decide who sees a memory: tenant_isolation, '
-  'org_isolation, user_visibility, scope_access, admin_override, platform_override. The names that rows are grouped '
-  'by get no planner statistics. noun: what a row is, for the comments. is_writable: agents and admins may also '
-  'write rows of scopes that they may write. A table that differs from memories alters the policy after this call. '
-  'Used by migrations only.';
+  'Enables and forces row-level security on a table with the columns tenant_id, org_id, user_id, project_id and scope (and ttl, '
+  'where rows expire), and creates the policies that decide who sees a memory: tenant_isolation, org_isolation, user_visibility, '
+  'scope_access, admin_override, platform_override. The names that rows are grouped by get no planner statistics. noun: what a '
+  'row is, for the comments. is_writable: agents and admins may also write rows of scopes that they may write. A table that '
+  'differs from memories alters the policy after this call. Used by migrations only.';
 
 -- Inlined into the query that calls it: hence no `set search_path`; the body is parsed here, once, with all names resolved.
-create function identity.has_project(me identity.identity, project_id text)
-returns boolean
-language sql immutable parallel safe
+create function identity.has_project(me identity.identity, project_id text) returns boolean language sql immutable parallel safe
 return project_id is null or '*' = any ((me).projects) or project_id = any ((me).projects);
-
 comment on function identity.has_project is
   'True if a row of this project (null: of no project) lies within the projects of the caller.';
 
 create function identity.may_read(
-  me identity.identity, tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
-returns boolean
+  me identity.identity, tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text) returns boolean
 language sql immutable parallel safe
 return tenant_id = (me).tenant_id
   and scope = any ((me).readable_scopes)
   and identity.has_project(me, project_id)
   and ((me).role = 'l9_admin'
     or (org_id is null or org_id = (me).org_id) and (user_id is null or user_id = (me).user_id));
-
 comment on function identity.may_read is
   'True if an agent or admin may read a row that belongs to this tenant, org, user, project and scope: the rule of '
   'protect_like_memories() as a function. The expiry of the row is for the caller of this function to check.';
 
-create function identity.may_write(me identity.identity, project_id text, scope text)
-returns boolean
+create function identity.may_write(me identity.identity, project_id text, scope text) returns boolean
 language sql immutable parallel safe
 return scope = any ((me).writable_scopes)
   and identity.has_project(me, project_id);
-
 comment on function identity.may_write is
   'True if the claims of the caller allow it to write in this project (null: none) and scope.';
-
-grant execute on function
-  identity.has_project, identity.may_read, identity.may_write
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function identity.has_project, identity.may_read, identity.may_write to l9_agent, l9_admin, l9_platform_admin,
+  l9_worker;
 --! EndIncluded 010-identity/210-visibility.sql
 --! Included 010-identity/215-protect-tables.sql
 -- Row-level security of tables that are no memories: settings and lists of a tenant, and tables that no caller reads.
 -- Chapters call these procedures after they created such a table.
 
 create procedure identity.protect_tenant_rows(target regclass, readers text, writers text, has_built_in boolean default false)
-language plpgsql set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   name constant text := (select c.relname from pg_class c where c.oid = target);
   policy record;
@@ -1420,17 +1192,14 @@ begin
     execute format('create policy %I on %s %s using (%s)', policy.name, target, policy.addressed, policy.condition);
     execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
   end loop;
-end
-$$;
-
+end $$;
 comment on procedure identity.protect_tenant_rows is
   'Enables and forces row-level security on settings or a list of a tenant: each caller reads the rows of its tenant, and '
   'functions of the owner write them. readers, writers: sentences on why and by whom, for the comments of the policies. '
   'has_built_in: rows without a tenant belong to all, and operators read those of all tenants. Used by migrations only.';
 
 create procedure identity.keep_private(target regclass, functions text default null, jobs text default null)
-language plpgsql set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   execute format('alter table %s enable row level security, force row level security', target);
   if functions is not null then
@@ -1441,9 +1210,7 @@ begin
     execute format('create policy worker_access on %s to l9_worker using (true)', target);
     execute format('comment on policy worker_access on %s is %L', target, jobs);
   end if;
-end
-$$;
-
+end $$;
 comment on procedure identity.keep_private is
   'Enables and forces row-level security on a table that no caller reads. functions, jobs: what functions of the owner, or '
   'background jobs, do with its rows; null if they may not touch it. Used by migrations only.';
@@ -1452,10 +1219,8 @@ comment on procedure identity.keep_private is
 -- The project and the branch of what is saved without naming one. Saves ask for them through project_or_default() and
 -- branch_or_default().
 
-create function identity.default_project()
-returns text
-language plpgsql stable security definer set search_path = ''
-as $$
+create function identity.default_project() returns text
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
   claimed text := identity.claim('default_project');
@@ -1470,67 +1235,53 @@ begin
   return (
     select a.default_project from public.actors a
     where a.tenant_id = me.tenant_id and a.caller = me.caller and identity.has_project(me, a.default_project));
-end
-$$;
-
+end $$;
 comment on function identity.default_project is
-  'The project of what the caller saves without naming one: the claim default_project (of its key, its token or its '
-  'working copy), its only project, or the default of its actor, if it may work in that project; null if there is '
-  'none. Definer: reads actors.';
-
+  'The project of what the caller saves without naming one: the claim default_project (of its key, its token or its working '
+  'copy), its only project, or the default of its actor, if it may work in that project; null if there is none. Definer: reads '
+  'actors.';
 grant execute on function identity.default_project to l9_agent, l9_admin;
 
-create function identity.default_branch(project_id text)
-returns text
-language plpgsql stable set search_path = ''
-as $$
+create function identity.default_branch(project_id text) returns text
+language plpgsql stable set search_path = '' as $$
 declare
   claimed constant text := identity.claim('default_branch');
 begin
   -- The claim names a branch of the default project; without a default project it holds for whichever project the call names.
   return case when project_id is null or claimed is null then null
     when identity.is_branch(claimed) and coalesce(identity.default_project() = project_id, true) then claimed end;
-end
-$$;
-
+end $$;
 comment on function identity.default_branch is
-  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working '
-  'copy). It applies to the caller''s default project, or to every project if there is no default one. Null means '
-  'every branch.';
-
+  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy). It '
+  'applies to the caller''s default project, or to every project if there is no default one. Null means every branch.';
 grant execute on function identity.default_branch to l9_agent, l9_admin;
 --! EndIncluded 010-identity/220-default-project.sql
 --! Included 020-audit/000-schema.sql
 create schema audit;
-
 comment on schema audit is
-  'Writing, sealing, verifying and exporting the audit log. Not exposed over GraphQL; callers can execute only the '
-  'functions granted to them one by one.';
-
+  'Writing, sealing, verifying and exporting the audit log. Not exposed over GraphQL; callers can execute only the functions '
+  'granted to them one by one.';
 grant usage on schema audit to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create schema partitions;
-
 comment on schema partitions is
-  'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are read through the '
-  'partitioned table.';
-
+  'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are read through the partitioned '
+  'table.';
 grant usage on schema partitions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 020-audit/000-schema.sql
 --! Included 020-audit/010-month-partitions.sql
 -- Monthly partitions of audit_log and memory_access_log. A job of the gateway creates them ahead of time; the
 -- functions that detach or drop a past month call require_past_partition().
 
-create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   trigger_of_parent record;
   unsampled name;
 begin
   execute format(
-    'create table partitions.%I (like %s including defaults including constraints including generated including storage including comments)',
+    'create table partitions.%I (like %s including defaults including constraints including generated including storage '
+    'including comments)',
     partition, parent);
   execute format('alter table partitions.%I enable row level security', partition);
   execute format('alter table partitions.%I force row level security', partition);
@@ -1556,27 +1307,21 @@ begin
   execute format('alter table %s attach partition partitions.%I ', parent, partition) || case
     when from_time is null then 'default'
     else format('for values from (%L) to (%L)', from_time, until_time) end;
-end
-$$;
-
+end $$;
 comment on function audit.add_partition is
-  'Creates a partition with row-level security, no grants, and the statement triggers and unsampled columns of its '
-  'parent, then attaches it. Without times it creates the default partition. Not executable by callers.';
+  'Creates a partition with row-level security, no grants, and the statement triggers and unsampled columns of its parent, then '
+  'attaches it. Without times it creates the default partition. Not executable by callers.';
 
-create function audit.partition_name(parent regclass, month timestamptz)
-returns text
+create function audit.partition_name(parent regclass, month timestamptz) returns text
 language sql stable set search_path = '' set timezone = 'UTC'
 return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_catalog.to_char(month, '"_"YYYY"_"MM');
-
 comment on function audit.partition_name is
   'Name, in the schema partitions, of the partition of a table for the month of this time (in UTC).';
 
 -- Each month is created in a subtransaction, because one whose rows are in the default partition already cannot get a
 -- partition.
-create function audit.create_month_partitions(parent regclass, from_month date, months integer)
-returns text[]
-language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '3s'
-as $$
+create function audit.create_month_partitions(parent regclass, from_month date, months integer) returns text[]
+language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '3s' as $$
 declare
   table_name text;
   partition text;
@@ -1589,7 +1334,8 @@ begin
   join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.atttypid = 'timestamptz'::regtype
   where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
   if not found then
-    perform identity.raise_error('L9VAL', 'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
+    perform identity.raise_error('L9VAL',
+      'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
   elsif from_month is null or months is null or months not between 1 and 120 then
     perform identity.raise_error('L9VAL', 'months: from 1 to 120, and from_month: a date', 'months');
   end if;
@@ -1613,18 +1359,14 @@ begin
     end;
   end loop;
   return created;
-end
-$$;
-
+end $$;
 comment on function audit.create_month_partitions is
-  'Creates the missing partitions for the given number of months (1 to 120, in UTC) and the default partition; '
-  'returns the names of those created. A month whose rows are already in the default partition stays there. '
-  'Definer: only the owner of a table can create its partitions.';
+  'Creates the missing partitions for the given number of months (1 to 120, in UTC) and the default partition; returns the names '
+  'of those created. A month whose rows are already in the default partition stays there. Definer: only the owner of a table can '
+  'create its partitions.';
 
-create function audit.require_past_partition(parent regclass, month date)
-returns text
-language plpgsql stable set search_path = '' set timezone = 'UTC'
-as $$
+create function audit.require_past_partition(parent regclass, month date) returns text
+language plpgsql stable set search_path = '' set timezone = 'UTC' as $$
 declare
   partition text := audit.partition_name(parent, month);
 begin
@@ -1634,19 +1376,17 @@ begin
   if month is null or not exists (
     select from pg_inherits i
     where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
+    perform identity.raise_error('L9VAL',
+      format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
     perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
   end if;
   return partition;
-end
-$$;
-
+end $$;
 comment on function audit.require_past_partition is
-  'Returns the name of the partition of a month that is over. Raises L9VAL if the table has no such partition or '
-  'the month is not over, and L9AUT for an operator without an identity. Not executable by callers: the functions '
-  'that detach and drop partitions call it.';
-
+  'Returns the name of the partition of a month that is over. Raises L9VAL if the table has no such partition or the month is '
+  'not over, and L9AUT for an operator without an identity. Not executable by callers: the functions that detach and drop '
+  'partitions call it.';
 grant execute on function audit.create_month_partitions to l9_worker;
 -- No grant on the other functions: only functions that run as l9_owner can call them.
 --! EndIncluded 020-audit/010-month-partitions.sql
@@ -1689,27 +1429,24 @@ create table public.audit_log (
 alter table public.audit_log alter column details set statistics 0;
 
 create index audit_log_xid_idx on public.audit_log (xid);
-
 create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, audit_id);
-
 create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
-
 comment on table public.audit_log is
-  'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows '
-  'of their tenant. One partition per month.';
+  'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows of their '
+  'tenant. One partition per month.';
 comment on column public.audit_log.audit_id is 'Id, a UUID version 7: it sorts by time.';
 comment on column public.audit_log.occurred_at is 'When it happened, by the clock of the database.';
 comment on column public.audit_log.xid is
   'Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.';
 comment on column public.audit_log.tenant_id is 'Tenant of the row that was affected, or of the caller.';
 comment on column public.audit_log.operation is
-  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was '
-  'refused before its operation was known, that had no identity, or that GraphQL refused.';
+  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused before its '
+  'operation was known, that had no identity, or that GraphQL refused.';
 comment on column public.audit_log.table_name is 'Table that was affected or read.';
 comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
 comment on column public.audit_log.project_id is
-  'Project of that row, or the project that was asked for or that the caller''s claims are limited to. Null if '
-  'there are several.';
+  'Project of that row, or the project that was asked for or that the caller''s claims are limited to. Null if there are '
+  'several.';
 comment on column public.audit_log.scope is
   'Scope of that row, or the scope that was asked for or that is the caller''s only one. Null if there are several.';
 comment on column public.audit_log.caller is
@@ -1723,20 +1460,16 @@ comment on column public.audit_log.session_id is 'The session of the call, else 
 comment on column public.audit_log.trace_id is
   'The trace of the call (its claim, else the header traceparent), else of the memory that it wrote.';
 comment on column public.audit_log.status is 'success or error.';
-comment on column public.audit_log.sqlstate is
-  'Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.';
+comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.';
 comment on column public.audit_log.details is
-  'Always holds caller, creator, source and tool_name, org_id and user_id if the caller acted for them, and '
-  'correlation_id, session_id and trace_id if they are known; then ids, filters and counts. It never holds '
-  'contents.';
+  'Always holds caller, creator, source and tool_name, org_id and user_id if the caller acted for them, and correlation_id, '
+  'session_id and trace_id if they are known; then ids, filters and counts. It never holds contents.';
 
-create trigger _200_append_only
-  before update or delete or truncate on public.audit_log
+create trigger _200_append_only before update or delete or truncate on public.audit_log
   for each statement execute function l9_guard.tg_append_only();
 
 alter table public.audit_log enable always trigger _200_append_only;
-alter table public.audit_log enable row level security;
-alter table public.audit_log force row level security;
+alter table public.audit_log enable row level security, force row level security;
 
 create policy tenant_isolation on public.audit_log as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -1748,12 +1481,9 @@ create policy definer_inserts on public.audit_log for insert to l9_owner with ch
 create policy definer_functions on public.audit_log for select to l9_owner using (true);
 comment on policy tenant_isolation on public.audit_log is 'A caller sees only the audit rows of its tenant.';
 comment on policy scope_access on public.audit_log is 'Admins read them, within the scopes of their claims.';
-comment on policy platform_override on public.audit_log is
-  'Operators read the rows of every tenant; each read is audited.';
+comment on policy platform_override on public.audit_log is 'Operators read the rows of every tenant; each read is audited.';
 comment on policy definer_inserts on public.audit_log is 'write_audit() and the audit triggers insert.';
-comment on policy definer_functions on public.audit_log is
-  'seal_audit() and verify_audit() read the rows that they hash.';
-
+comment on policy definer_functions on public.audit_log is 'seal_audit() and verify_audit() read the rows that they hash.';
 grant select on public.audit_log to l9_admin, l9_platform_admin;
 -- No grant for l9_agent: rows about other callers would reveal what it must not know.
 -- No role can insert: a row that a caller could write would prove nothing.
@@ -1766,47 +1496,36 @@ select audit.create_month_partitions('public.audit_log', now()::date, 14);
 -- to another tenant than the caller's; triggers that audit call audit_actor().
 
 -- Without a search_path of their own these are inlined: every save calls them.
-create function audit.current_tool()
-returns text
-language sql stable parallel safe
+create function audit.current_tool() returns text language sql stable parallel safe
 return coalesce(nullif(pg_catalog.left(pg_catalog.current_setting('l9.tool_name', true), 100), ''), 'sql');
-
 comment on function audit.current_tool is
   'Tool, query or mutation that the gateway says it is running; sql in a database session.';
 
 -- Not immutable, because jsonb_build_object() is not: then it would not be inlined into the triggers that audit batches.
-create function audit.reference(correlation_id text, session_id text, trace_id text)
-returns jsonb
+create function audit.reference(correlation_id text, session_id text, trace_id text) returns jsonb
 language sql stable parallel safe
 return case when coalesce(correlation_id, session_id, trace_id) is null then '{}' else
   pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
     'correlation_id', pg_catalog.left(correlation_id, 200), 'session_id', pg_catalog.left(session_id, 200),
     'trace_id', pg_catalog.left(trace_id, 200))) end;
-
 comment on function audit.reference is
   'The references of a call or a row as the details of an audit row hold them: those that are not null.';
 
 -- The chapter of secrets comes later, because its tables are audited: plpgsql looks its functions up when it runs.
-create function audit.as_kept(named jsonb, tenant_id uuid)
-returns jsonb
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function audit.as_kept(named jsonb, tenant_id uuid) returns jsonb
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   -- Not by own_test(): every audit row of a call pays for this, and a query in plpgsql costs a third of a call.
   own_test constant text := (select s.own_test from public.secret_settings s where s.tenant_id = as_kept.tenant_id);
 begin
   return case when secrets.needs_look(named::text, own_test, false)
     then secrets.redact_texts(named, tenant_id, own_test, secrets.severities_for(tenant_id, false)) else named end;
-end
-$$;
-
+end $$;
 comment on function audit.as_kept is
-  'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with '
-  'each secret replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner '
-  'call it.';
+  'What a caller named in a call, as the audit log keeps it: project, scope, filters, tool and references, with each secret '
+  'replaced, whatever the tenant does with secrets. Not executable by callers: functions of the owner call it.';
 
-create function audit.actor_of(me identity.identity)
-returns jsonb
+create function audit.actor_of(me identity.identity) returns jsonb
 language sql stable parallel safe set search_path = ''
 begin atomic
   select pg_catalog.jsonb_build_object(
@@ -1821,29 +1540,17 @@ begin atomic
       nullif(pg_catalog.current_setting('jwt.claims.session_id', true), ''),
       nullif(pg_catalog.current_setting('jwt.claims.trace_id', true), '')), (me).tenant_id);
 end;
-
 comment on function audit.actor_of is
-  'A caller as the details of every audit row name it: caller, creator, source and tool_name, org_id and user_id if '
-  'it acts for them, and the references of its call.';
+  'A caller as the details of every audit row name it: caller, creator, source and tool_name, org_id and user_id if it acts for '
+  'them, and the references of its call.';
 
-create function audit.audit_actor()
-returns jsonb
-language sql stable parallel safe set search_path = ''
+create function audit.audit_actor() returns jsonb language sql stable parallel safe set search_path = ''
 return audit.actor_of(identity.current_identity());
-
 comment on function audit.audit_actor is 'The present caller as the details of every audit row name it.';
 
 -- Texts that the caller named are replaced by their form without secrets; those of the database are inserted as they are.
 create function audit.add_audit_row(
-  audit_id uuid,
-  operation text,
-  table_name text,
-  row_id uuid,
-  project_id text,
-  scope text,
-  details jsonb,
-  sqlstate text
-)
+  audit_id uuid, operation text, table_name text, row_id uuid, project_id text, scope text, details jsonb, sqlstate text)
 returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -1863,40 +1570,24 @@ begin atomic
     select audit.as_kept(pg_catalog.jsonb_build_object('project_id', add_audit_row.project_id, 'scope', add_audit_row.scope,
       'details', add_audit_row.details - '{ids,row,scopes,query_sha256}'::text[]), me.tenant_id) as named) kept;
 end;
-
 comment on function audit.add_audit_row is
-  'Inserts an audit row under the given id. Without a row, project and scope are by default the only ones of the '
-  'caller. Not executable by callers, and callers could not insert.';
+  'Inserts an audit row under the given id. Without a row, project and scope are by default the only ones of the caller. Not '
+  'executable by callers, and callers could not insert.';
 
 create function audit.write_audit(
-  operation text,
-  table_name text,
-  row_id uuid default null,
-  project_id text default null,
-  scope text default null,
-  details jsonb default '{}',
-  sqlstate text default null
-)
-returns void
+  operation text, table_name text, row_id uuid default null, project_id text default null, scope text default null,
+  details jsonb default '{}', sqlstate text default null) returns void
 language sql volatile security definer set search_path = ''
 begin atomic
   select audit.add_audit_row(uuidv7(), operation, table_name, row_id, project_id, scope, details, sqlstate);
 end;
-
 comment on function audit.write_audit is
-  'Inserts an audit row about the current caller, whose name overrides any caller in details. Definer: callers '
-  'cannot insert into audit_log. Not executable by callers: functions of the owner call it.';
+  'Inserts an audit row about the current caller, whose name overrides any caller in details. Definer: callers cannot insert '
+  'into audit_log. Not executable by callers: functions of the owner call it.';
 
 create function audit.write_audit_of_tenant(
-  tenant_id uuid,
-  operation text,
-  table_name text,
-  row_id uuid default null,
-  project_id text default null,
-  scope text default null,
-  details jsonb default '{}'
-)
-returns void
+  tenant_id uuid, operation text, table_name text, row_id uuid default null, project_id text default null,
+  scope text default null, details jsonb default '{}') returns void
 language sql volatile security definer set search_path = ''
 begin atomic
   insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
@@ -1905,12 +1596,9 @@ begin atomic
     write_audit_of_tenant.tenant_id, write_audit_of_tenant.project_id, write_audit_of_tenant.scope,
     coalesce(write_audit_of_tenant.details, '{}') || audit.audit_actor());
 end;
-
 comment on function audit.write_audit_of_tenant is
-  'Like write_audit(), but the audit row belongs to the given tenant: for jobs, which have no tenant, and for '
-  'operators, who can work in other tenants. Definer: callers cannot insert into audit_log. Not executable by '
-  'callers.';
-
+  'Like write_audit(), but the audit row belongs to the given tenant: for jobs, which have no tenant, and for operators, who can '
+  'work in other tenants. Definer: callers cannot insert into audit_log. Not executable by callers.';
 grant execute on function audit.current_tool to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- No grant on the other functions: only functions that run as l9_owner can call them.
 --! EndIncluded 020-audit/030-write-audit.sql
@@ -1931,10 +1619,9 @@ create index audit_query_texts_user_idx on public.audit_query_texts (tenant_id, 
 
 -- The planner's statistics would keep sampled texts after their erasure.
 alter table public.audit_query_texts alter column query set statistics 0;
-
 comment on table public.audit_query_texts is
-  'Texts of searches, for tenants that keep them (set_query_text_audit). They are stored beside audit_log, not in '
-  'it, so that they can be erased.';
+  'Texts of searches, for tenants that keep them (set_query_text_audit). They are stored beside audit_log, not in it, so that '
+  'they can be erased.';
 comment on column public.audit_query_texts.audit_id is 'Audit row of the search.';
 comment on column public.audit_query_texts.tenant_id is 'Tenant of the caller.';
 comment on column public.audit_query_texts.occurred_at is 'When the search ran.';
@@ -1942,8 +1629,7 @@ comment on column public.audit_query_texts.scope is 'Scope, as in audit_log.';
 comment on column public.audit_query_texts.query is 'Text that was searched for.';
 comment on column public.audit_query_texts.user_id is 'User that the caller acted for.';
 
-alter table public.audit_query_texts enable row level security;
-alter table public.audit_query_texts force row level security;
+alter table public.audit_query_texts enable row level security, force row level security;
 
 create policy tenant_isolation on public.audit_query_texts as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -1957,30 +1643,23 @@ create policy definer_functions on public.audit_query_texts to l9_owner using (t
 comment on policy tenant_isolation on public.audit_query_texts is 'A caller sees only the searches of its tenant.';
 comment on policy user_visibility on public.audit_query_texts is
   'Agents have no grant on this table. With one, an agent would not see the searches of other users.';
-comment on policy scope_access on public.audit_query_texts is
-  'Admins read them, like the rows of audit_log that they belong to.';
+comment on policy scope_access on public.audit_query_texts is 'Admins read them, like the rows of audit_log that they belong to.';
 comment on policy platform_override on public.audit_query_texts is
   'Operators read the texts of every tenant; each read is audited.';
 comment on policy definer_functions on public.audit_query_texts is 'Searches insert the texts, erasure deletes them.';
-
 grant select on public.audit_query_texts to l9_admin, l9_platform_admin;
 -- No grant for l9_agent, and no role can insert.
 
-create function public.audit_log_query_text(audit_row public.audit_log)
-returns text
-language sql stable set search_path = ''
+create function public.audit_log_query_text(audit_row public.audit_log) returns text language sql stable set search_path = ''
 return (select q.query from public.audit_query_texts q where q.audit_id = (audit_row).audit_id);
-
 comment on function public.audit_log_query_text is
   'Text of the search, if the tenant keeps these texts and this one was not erased.';
-
 grant execute on function public.audit_log_query_text to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/040-audit-query-texts.sql
 --! Included 020-audit/050-audit-read.sql
 -- Audits a read. Searches and the functions that read memories, the graph and the world model call audit_read().
 
-create function audit.keep_query_text(audit_id uuid, scope text, query text)
-returns void
+create function audit.keep_query_text(audit_id uuid, scope text, query text) returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into public.audit_query_texts (audit_id, tenant_id, scope, query, user_id)
@@ -1988,23 +1667,14 @@ begin atomic
   from public.tenants t
   where t.tenant_id = identity.current_tenant_id() and t.audits_query_text;
 end;
-
 comment on function audit.keep_query_text is
-  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() '
-  'calls it.';
+  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
 
 -- Callers may execute this function themselves, so it checks the operation and limits what they name.
 create function audit.audit_read(
-  operation text,
-  details jsonb,
-  row_id uuid default null,
-  project_id text default null,
-  scope text default null,
-  query text default null
-)
-returns uuid
-language plpgsql volatile security definer set search_path = ''
-as $$
+  operation text, details jsonb, row_id uuid default null, project_id text default null, scope text default null,
+  query text default null) returns uuid
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   audit_id uuid := uuidv7();
 begin
@@ -2018,18 +1688,16 @@ begin
     perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, ids: at most 4194304, query: at most 32768', 'details');
   end if;
   perform audit.add_audit_row(
-    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], null);
+    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63),
+    details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], null);
   if query is not null then
     perform audit.keep_query_text(audit_id, left(scope, 63), query);
   end if;
   return audit_id;
-end
-$$;
-
+end $$;
 comment on function audit.audit_read is
-  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the '
-  'id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
-
+  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the id of the '
+  'audit row. Definer: writes audit_log. A caller can only add rows about itself.';
 grant execute on function audit.audit_read to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/050-audit-read.sql
 --! Included 020-audit/080-audit-denial.sql
@@ -2037,8 +1705,7 @@ grant execute on function audit.audit_read to l9_agent, l9_admin, l9_platform_ad
 -- audit_denial() as l9_worker.
 
 create function audit.audit_denial(
-  entry_point text, reason text, address text, tenant_id uuid, caller text, sqlstate text, times integer)
-returns void
+  entry_point text, reason text, address text, tenant_id uuid, caller text, sqlstate text, times integer) returns void
 language sql volatile security definer set search_path = ''
 begin atomic
   insert into public.audit_log (operation, table_name, tenant_id, status, sqlstate, details)
@@ -2048,12 +1715,10 @@ begin atomic
       'tool_name', coalesce(pg_catalog.left(nullif(entry_point, ''), 100), 'unknown'),
       'reason', pg_catalog.left(reason, 200), 'address', pg_catalog.left(address, 100), 'times', times));
 end;
-
 comment on function audit.audit_denial is
-  'Audits that the gateway refused a request without an identity (L9AUT), or one beyond a rate limit (L9RAT); '
-  '`times` counts requests that were refused alike. tenant_id and caller are those of a token with a valid '
-  'signature or of a known key; if nothing names the caller, they are null and unknown. Definer: writes audit_log.';
-
+  'Audits that the gateway refused a request without an identity (L9AUT), or one beyond a rate limit (L9RAT); `times` counts '
+  'requests that were refused alike. tenant_id and caller are those of a token with a valid signature or of a known key; if '
+  'nothing names the caller, they are null and unknown. Definer: writes audit_log.';
 grant execute on function audit.audit_denial to l9_worker;
 --! EndIncluded 020-audit/080-audit-denial.sql
 --! Included 020-audit/090-audit-seals.sql
@@ -2082,20 +1747,18 @@ create table public.audit_seals (
 );
 
 create index audit_seals_time_idx on public.audit_seals (last_occurred_at);
-
 comment on table public.audit_seals is
-  'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions wrote, and the hash of '
-  'the previous seal. Its rows are hashed one by one, so that an altered row can be named.';
+  'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions wrote, and the hash of the previous '
+  'seal. Its rows are hashed one by one, so that an altered row can be named.';
 comment on column public.audit_seals.seal_id is 'Number of the seal: 1, 2, 3 and so on, without gaps.';
 comment on column public.audit_seals.sealed_at is 'When the seal was made.';
 comment on column public.audit_seals.era is
-  'Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its '
-  'transactions from the start again.';
+  'Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its transactions '
+  'from the start again.';
 comment on column public.audit_seals.era_after is
   'Rows of this era occurred after this time, and not after the era_after of the next era.';
 comment on column public.audit_seals.from_xid is 'First transaction that the seal covers.';
-comment on column public.audit_seals.to_xid is
-  'First transaction that the seal does not cover; the next seal begins there.';
+comment on column public.audit_seals.to_xid is 'First transaction that the seal does not cover; the next seal begins there.';
 comment on column public.audit_seals.row_count is 'Number of rows that the seal covers.';
 comment on column public.audit_seals.first_occurred_at is 'Earliest time of its rows.';
 comment on column public.audit_seals.last_occurred_at is 'Latest time of its rows.';
@@ -2105,13 +1768,11 @@ comment on column public.audit_seals.rows_hash is 'SHA-256 over the ids and hash
 comment on column public.audit_seals.previous_hash is 'seal_hash of the previous seal; null for the first.';
 comment on column public.audit_seals.seal_hash is 'SHA-256 over all other columns of the seal.';
 
-create trigger _200_append_only
-  before update or delete or truncate on public.audit_seals
+create trigger _200_append_only before update or delete or truncate on public.audit_seals
   for each statement execute function l9_guard.tg_append_only();
 
 alter table public.audit_seals enable always trigger _200_append_only;
-alter table public.audit_seals enable row level security;
-alter table public.audit_seals force row level security;
+alter table public.audit_seals enable row level security, force row level security;
 
 create policy platform_override on public.audit_seals for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('audit_seals')));
@@ -2121,7 +1782,6 @@ comment on policy platform_override on public.audit_seals is
   'Operators see the seals, which span all tenants; each read is audited.';
 comment on policy definer_functions on public.audit_seals is 'verify_audit() and audit_head() read the chain.';
 comment on policy definer_inserts on public.audit_seals is 'seal_audit() inserts.';
-
 grant select on public.audit_seals to l9_platform_admin;
 -- No grant for l9_admin: seals reveal how active other tenants are. It has verify_audit() and audit_head().
 --! EndIncluded 020-audit/090-audit-seals.sql
@@ -2139,7 +1799,6 @@ create table public.audit_archives (
   archived_by text not null,
   constraint audit_archive_counts_by_seal check (cardinality(seal_ids) = cardinality(seal_rows))
 );
-
 comment on table public.audit_archives is
   'Months of audit_log that were detached, with the number of rows that each seal lost with them.';
 comment on column public.audit_archives.table_name is
@@ -2147,29 +1806,24 @@ comment on column public.audit_archives.table_name is
 comment on column public.audit_archives.month is 'First day of the month, in UTC.';
 comment on column public.audit_archives.row_count is 'Number of rows that it holds.';
 comment on column public.audit_archives.seal_ids is 'Seals that cover its rows.';
-comment on column public.audit_archives.seal_rows is
-  'Number of its rows that each of these seals covers, in the same order.';
+comment on column public.audit_archives.seal_rows is 'Number of its rows that each of these seals covers, in the same order.';
 comment on column public.audit_archives.archived_at is 'When it was detached.';
 comment on column public.audit_archives.archived_by is 'Caller that detached it.';
 
-create trigger _200_append_only
-  before update or delete or truncate on public.audit_archives
+create trigger _200_append_only before update or delete or truncate on public.audit_archives
   for each statement execute function l9_guard.tg_append_only();
 
 alter table public.audit_archives enable always trigger _200_append_only;
-alter table public.audit_archives enable row level security;
-alter table public.audit_archives force row level security;
+alter table public.audit_archives enable row level security, force row level security;
 
 create policy platform_override on public.audit_archives for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('audit_archives')));
 create policy definer_functions on public.audit_archives for select to l9_owner using (true);
 create policy definer_inserts on public.audit_archives for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_archives is
-  'Operators see what was archived; each read is audited.';
+comment on policy platform_override on public.audit_archives is 'Operators see what was archived; each read is audited.';
 comment on policy definer_functions on public.audit_archives is
   'verify_audit() reads which rows were archived, so that it does not report them as missing.';
 comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() inserts.';
-
 grant select on public.audit_archives to l9_platform_admin;
 --! EndIncluded 020-audit/100-audit-archives.sql
 --! Included 020-audit/110-hashes.sql
@@ -2179,36 +1833,31 @@ grant select on public.audit_archives to l9_platform_admin;
 -- The hashed text is JSON, so that two different rows never have the same text. Times are seconds since 1970, so that the text
 -- does not depend on session settings.
 
-create function audit.audit_row_hash(audit_row public.audit_log)
-returns bytea
+create function audit.audit_row_hash(audit_row public.audit_log) returns bytea
 language sql stable parallel safe set search_path = ''
 return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   (audit_row).audit_id, extract(epoch from (audit_row).occurred_at)::text, (audit_row).xid::text,
   (audit_row).operation, (audit_row).table_name, (audit_row).row_id, (audit_row).tenant_id, (audit_row).project_id,
   (audit_row).scope, (audit_row).status, (audit_row).sqlstate, (audit_row).details)::text, 'UTF8'));
-
 comment on function audit.audit_row_hash is
-  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, '
-  'scope, status, sqlstate, details]. Times are seconds since 1970.';
+  'SHA-256 of the JSON array [audit_id, occurred_at, xid, operation, table_name, row_id, tenant_id, project_id, scope, status, '
+  'sqlstate, details]. Times are seconds since 1970.';
 
-create function audit.audit_rows_hash(audit_ids uuid[], row_hashes bytea[])
-returns bytea
+create function audit.audit_rows_hash(audit_ids uuid[], row_hashes bytea[]) returns bytea
 language sql immutable parallel safe set search_path = ''
 return (
-  select pg_catalog.sha256(coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.position), ''))
+  select pg_catalog.sha256(
+    coalesce(pg_catalog.string_agg(pg_catalog.uuid_send(r.audit_id) || r.hash, '' order by r.position), ''))
   from rows from (pg_catalog.unnest(audit_ids), pg_catalog.unnest(row_hashes)) with ordinality as r (audit_id, hash, position));
-
 comment on function audit.audit_rows_hash is 'SHA-256 over the ids and hashes of rows, in order.';
 
-create function audit.audit_seal_hash(seal public.audit_seals)
-returns bytea
+create function audit.audit_seal_hash(seal public.audit_seals) returns bytea
 language sql stable parallel safe set search_path = ''
 return pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.jsonb_build_array(
   (seal).seal_id, extract(epoch from (seal).sealed_at)::text, (seal).era, extract(epoch from (seal).era_after)::text,
   (seal).from_xid::text, (seal).to_xid::text, (seal).row_count, extract(epoch from (seal).first_occurred_at)::text,
   extract(epoch from (seal).last_occurred_at)::text, pg_catalog.encode((seal).rows_hash, 'hex'),
   pg_catalog.encode((seal).previous_hash, 'hex'))::text, 'UTF8'));
-
 comment on function audit.audit_seal_hash is
   'SHA-256 of the JSON array [seal_id, sealed_at, era, era_after, from_xid, to_xid, row_count, first_occurred_at, '
   'last_occurred_at, rows_hash, previous_hash]. Times are seconds since 1970, hashes are hexadecimal.';
@@ -2217,10 +1866,8 @@ comment on function audit.audit_seal_hash is
 -- Adds seals over the rows of audit_log. A job of the gateway calls is_audit_unsealed() and seal_audit(), and its
 -- metrics call audit_backlog().
 
-create function audit.seal_audit_until(horizon xid8, max_rows integer)
-returns bigint
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function audit.seal_audit_until(horizon xid8, max_rows integer) returns bigint
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   last_xid constant xid8 := '18446744073709551615';
   last public.audit_seals;
@@ -2249,16 +1896,14 @@ begin
 
   if seal.to_xid <> last_xid then
     select a.xid into first_xid from public.audit_log a
-    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after
-    order by a.xid limit 1;
+    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after order by a.xid limit 1;
     if not found then
       return 0;
     end if;
     -- A seal covers at most max_rows rows, but a transaction is never split: one that exceeds max_rows is sealed whole.
     select case when a.xid > first_xid then a.xid else ((a.xid::text::bigint + 1)::text)::xid8 end into seal.to_xid
     from public.audit_log a
-    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after
-    order by a.xid offset max_rows limit 1;
+    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after order by a.xid offset max_rows limit 1;
     seal.to_xid := coalesce(seal.to_xid, horizon);
   end if;
 
@@ -2273,18 +1918,14 @@ begin
   insert into public.audit_seals select seal.*;
   -- After closing an era this never returns 0, because the next era may have rows to seal.
   return greatest(seal.row_count, case when seal.to_xid = last_xid then 1 else 0 end);
-end
-$$;
-
+end $$;
 comment on function audit.seal_audit_until is
-  'Adds one seal, in order, over the unsealed rows of transactions before the horizon; returns the number of rows, '
-  '0 if there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: '
-  'seal_audit() computes the horizon.';
+  'Adds one seal, in order, over the unsealed rows of transactions before the horizon; returns the number of rows, 0 if there '
+  'was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() computes the '
+  'horizon.';
 
-create function audit.seal_audit(max_rows integer default 10000)
-returns bigint
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function audit.seal_audit(max_rows integer default 10000) returns bigint
+language plpgsql volatile security definer set search_path = '' as $$
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
     perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
@@ -2293,16 +1934,13 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
   -- All transactions before the oldest running one have ended, so no further row of theirs can appear.
   return audit.seal_audit_until(pg_snapshot_xmin(pg_current_snapshot()), max_rows);
-end
-$$;
-
+end $$;
 comment on function audit.seal_audit is
-  'Adds one seal of at most about max_rows rows (whole transactions) over the committed rows, in order, and returns '
-  'how many rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: reads '
-  'audit_log, writes audit_seals.';
+  'Adds one seal of at most about max_rows rows (whole transactions) over the committed rows, in order, and returns how many '
+  'rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: reads audit_log, writes '
+  'audit_seals.';
 
-create function audit.is_audit_unsealed()
-returns boolean
+create function audit.is_audit_unsealed() returns boolean
 language sql stable security definer set search_path = ''
 begin atomic
   with last as (select s.to_xid, s.era_after from public.audit_seals s order by s.seal_id desc limit 1)
@@ -2312,13 +1950,10 @@ begin atomic
       and a.occurred_at > coalesce((select last.era_after from last), '-infinity'))
     or exists (select from last where last.to_xid > pg_snapshot_xmax(pg_current_snapshot()));
 end;
-
 comment on function audit.is_audit_unsealed is
-  'True if there may be rows to seal; it is cheap, for a job that calls it often. Definer: jobs cannot read '
-  'audit_log.';
+  'True if there may be rows to seal; it is cheap, for a job that calls it often. Definer: jobs cannot read audit_log.';
 
-create function audit.audit_backlog()
-returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
+create function audit.audit_backlog() returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
 language sql stable security definer set search_path = ''
 begin atomic
   with last as (select s.to_xid, s.era_after, s.sealed_at from public.audit_seals s order by s.seal_id desc limit 1)
@@ -2331,20 +1966,16 @@ begin atomic
     limit 100000
   ) as unsealed_rows;
 end;
-
 comment on function audit.audit_backlog is
-  'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in '
-  'seconds, and when the last seal was made. Definer: jobs cannot read audit_log.';
-
+  'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in seconds, and when '
+  'the last seal was made. Definer: jobs cannot read audit_log.';
 grant execute on function audit.seal_audit, audit.is_audit_unsealed, audit.audit_backlog to l9_worker;
 --! EndIncluded 020-audit/120-seal-audit.sql
 --! Included 020-audit/130-require-auditor.sql
 -- Requires an administrator, or a DBA in psql. verify_audit() and audit_head() begin with it.
 
-create function audit.require_auditor(function_name text)
-returns identity.identity
-language plpgsql stable set search_path = ''
-as $$
+create function audit.require_auditor(function_name text) returns identity.identity
+language plpgsql stable set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
 begin
@@ -2356,33 +1987,19 @@ begin
     end if;
   end if;
   return me;
-end
-$$;
-
+end $$;
 comment on function audit.require_auditor is
-  'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or '
-  'L9SCP. function_name begins the error text. Not executable by callers.';
+  'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or L9SCP. '
+  'function_name begins the error text. Not executable by callers.';
 --! EndIncluded 020-audit/130-require-auditor.sql
 --! Included 020-audit/140-verify-audit.sql
 -- Checks audit_log against its seals. Admins call verify_audit() in psql or GraphQL, or run `l9-memory audit verify`.
 
 create type public.audit_verification as (
-  ok boolean,
-  seals bigint,
-  rows bigint,
-  unsealed bigint,
-  archived bigint,
-  broken_seal bigint,
-  broken_row uuid,
-  reason text,
-  head text,
-  last_seal bigint,
-  is_complete boolean
-);
-
+  ok boolean, seals bigint, rows bigint, unsealed bigint, archived bigint, broken_seal bigint, broken_row uuid, reason text,
+  head text, last_seal bigint, is_complete boolean);
 comment on type public.audit_verification is
-  'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all '
-  'tenants.';
+  'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all tenants.';
 comment on column public.audit_verification.ok is
   'False if a row or seal was altered, removed or added; the other columns say which.';
 comment on column public.audit_verification.seals is 'Number of seals that were checked.';
@@ -2390,8 +2007,8 @@ comment on column public.audit_verification.rows is 'Number of rows that were ch
 comment on column public.audit_verification.unsealed is
   'Number of rows that are too new to be sealed; null if the end of the chain was not reached.';
 comment on column public.audit_verification.archived is
-  'Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows '
-  'were not read. Null for an admin of a tenant.';
+  'Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows were not '
+  'read. Null for an admin of a tenant.';
 comment on column public.audit_verification.broken_seal is 'First seal that is broken, or whose rows were changed.';
 comment on column public.audit_verification.broken_row is
   'First row that was changed, if it is a single row and the caller may know of it.';
@@ -2407,8 +2024,7 @@ comment on column public.audit_verification.is_complete is
 create function audit.audit_seal_problem(
   seal public.audit_seals, era_until timestamptz, only_tenant uuid,
   out row_count bigint, out archived bigint, out broken_row uuid, out reason text)
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   missing bigint;
   added bigint;
@@ -2464,24 +2080,16 @@ begin
     and not exists (select from public.audit_log r where r.audit_id = broken_row and r.tenant_id = only_tenant) then
     broken_row := null;
   end if;
-end
-$$;
-
+end $$;
 comment on function audit.audit_seal_problem is
   'Compares a seal with its own hash and with its rows. reason is null if nothing is wrong.';
 
 -- Goes through the seals in order, compares each with the one before it and with its rows, and stops at the first
 -- that is broken.
 create function public.verify_audit(
-  "from" timestamptz default null,
-  "to" timestamptz default null,
-  head text default null,
-  after_seal bigint default null,
-  max_rows bigint default null
-)
-returns public.audit_verification
-language plpgsql stable security definer set search_path = ''
-as $$
+  "from" timestamptz default null, "to" timestamptz default null, head text default null, after_seal bigint default null,
+  max_rows bigint default null) returns public.audit_verification
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := audit.require_auditor('verify_audit');
   only_tenant uuid;
@@ -2570,53 +2178,42 @@ begin
   end if;
   result.ok := result.reason is null;
   return result;
-end
-$$;
-
+end $$;
 comment on function public.verify_audit is
-  'Checks the audit log against its seals: those between the times from and to, or all. head: an earlier hash of '
-  'audit_head, stored outside the database; if it is no longer in the chain, the end of the chain was removed. '
-  'after_seal and max_rows split the check of a large log. For admins; one of a tenant learns nothing of other '
-  'tenants'' rows. Definer: reads audit_log of every tenant, and audit_seals.';
-
+  'Checks the audit log against its seals: those between the times from and to, or all. head: an earlier hash of audit_head, '
+  'stored outside the database; if it is no longer in the chain, the end of the chain was removed. after_seal and max_rows split '
+  'the check of a large log. For admins; one of a tenant learns nothing of other tenants'' rows. Definer: reads audit_log of '
+  'every tenant, and audit_seals.';
 grant execute on function public.verify_audit to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/140-verify-audit.sql
 --! Included 020-audit/150-audit-head.sql
 -- The newest seal, which admins store outside the database, so that a later verify_audit() can compare it.
 
 create type public.audit_head as (hash text, sealed_at timestamptz);
-
 comment on type public.audit_head is 'The newest seal.';
 comment on column public.audit_head.hash is 'Hash of the seal, in hexadecimal.';
 comment on column public.audit_head.sealed_at is 'When the seal was made.';
 
-create function public.audit_head()
-returns public.audit_head
-language plpgsql stable security definer set search_path = ''
-as $$
+create function public.audit_head() returns public.audit_head
+language plpgsql stable security definer set search_path = '' as $$
 declare
   newest public.audit_head;
 begin
   perform audit.require_auditor('audit_head');
   select encode(s.seal_hash, 'hex'), s.sealed_at into newest from public.audit_seals s order by s.seal_id desc limit 1;
   return newest;
-end
-$$;
-
+end $$;
 comment on function public.audit_head is
-  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that '
-  'no earlier row was removed. Definer: admins of a tenant cannot read audit_seals.';
-
+  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that no earlier '
+  'row was removed. Definer: admins of a tenant cannot read audit_seals.';
 grant execute on function public.audit_head to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/150-audit-head.sql
 --! Included 020-audit/160-detach-audit-partition.sql
 -- Takes a month that is over out of audit_log, for a superuser to dump and drop. Operators call it in psql or
 -- GraphQL. It counts the rows of each seal first, and lists the month before it detaches it.
 
-create function public.detach_audit_partition(month date)
-returns public.audit_archives
-language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s'
-as $$
+create function public.detach_audit_partition(month date) returns public.audit_archives
+language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s' as $$
 declare
   partition constant text := audit.require_past_partition('public.audit_log', month);
   detached public.audit_archives;
@@ -2645,8 +2242,10 @@ begin
   from (
     select s.seal_id, count(*) as n
     from public.audit_seals s
-    cross join lateral (select coalesce(min(later.era_after), 'infinity') as until from public.audit_seals later where later.era > s.era) as era
-    join public.audit_log a on a.xid >= s.from_xid and a.xid < s.to_xid and a.occurred_at > s.era_after and a.occurred_at <= era.until
+    cross join lateral (
+      select coalesce(min(later.era_after), 'infinity') as until from public.audit_seals later where later.era > s.era) as era
+    join public.audit_log a on a.xid >= s.from_xid and a.xid < s.to_xid and a.occurred_at > s.era_after
+      and a.occurred_at <= era.until
     where s.last_occurred_at >= detached.month::timestamptz
       and s.first_occurred_at < detached.month::timestamptz + interval '1 month'
       and a.occurred_at >= detached.month::timestamptz and a.occurred_at < detached.month::timestamptz + interval '1 month'
@@ -2662,15 +2261,11 @@ begin
   perform audit.write_audit('CLEANUP', 'audit_log', details => jsonb_build_object(
     'detached', detached.table_name, 'rows', detached.row_count));
   return detached;
-end
-$$;
-
+end $$;
 comment on function public.detach_audit_partition is
-  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and '
-  'append-only, for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its '
-  'searches are deleted, because erasure could no longer find them. Audited. Definer: only the owner of a table can '
-  'detach its partitions.';
-
+  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and append-only, '
+  'for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its searches are deleted, because '
+  'erasure could no longer find them. Audited. Definer: only the owner of a table can detach its partitions.';
 grant execute on function public.detach_audit_partition to l9_platform_admin;
 --! EndIncluded 020-audit/160-detach-audit-partition.sql
 --! Included 020-audit/170-export-audit.sql
@@ -2678,17 +2273,13 @@ grant execute on function public.detach_audit_partition to l9_platform_admin;
 -- `l9-memory audit export`.
 
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
-
 comment on type public.audit_page is 'A page of the audit log.';
 comment on column public.audit_page.rows is 'Rows as JSON objects, in order of time, with their transaction (xid).';
-comment on column public.audit_page.cursor is
-  'Start of the next page (its after argument). Null: this was the last page.';
+comment on column public.audit_page.cursor is 'Start of the next page (its after argument). Null: this was the last page.';
 comment on column public.audit_page."to" is 'End of the exported time; pass it as to with the next page.';
 
-create function audit.audit_export(details jsonb)
-returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function audit.audit_export(details jsonb) returns void
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
 begin
@@ -2698,23 +2289,15 @@ begin
     perform identity.raise_error('L9LIM', 'details: at most 4096 bytes', 'details');
   end if;
   perform audit.write_audit('EXPORT', 'audit_log', details => details - 'org_id' - 'user_id');
-end
-$$;
-
+end $$;
 comment on function audit.audit_export is
-  'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows '
-  'about itself.';
+  'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows about itself.';
 
 -- Rows are ordered by time and id, which make up the cursor. A page ends at page_size rows or about 4 MB.
 create function public.export_audit(
-  "from" timestamptz default null,
-  "to" timestamptz default null,
-  after text default null,
-  page_size integer default 1000
-)
+  "from" timestamptz default null, "to" timestamptz default null, after text default null, page_size integer default 1000)
 returns public.audit_page
-language plpgsql volatile set search_path = '' set timezone = 'UTC'
-as $$
+language plpgsql volatile set search_path = '' set timezone = 'UTC' as $$
 declare
   page public.audit_page;
   after_time timestamptz := coalesce(export_audit."from", '-infinity');
@@ -2743,8 +2326,7 @@ begin
         'project_id', a.project_id, 'scope', a.scope, 'status', a.status, 'sqlstate', a.sqlstate, 'details', a.details) as line
     from public.audit_log a
     where a.occurred_at >= after_time and a.occurred_at < page."to" and (a.occurred_at, a.audit_id) > (after_time, after_id)
-    order by a.occurred_at, a.audit_id
-    limit page_size
+    order by a.occurred_at, a.audit_id limit page_size
   ), sized_rows as (
     select *, sum(octet_length(l.line::text)) over (order by l.occurred_at, l.audit_id) as bytes from candidate_rows l
   ), page_rows as (
@@ -2754,68 +2336,48 @@ begin
   )
   select coalesce(jsonb_agg(k.line order by k.occurred_at, k.audit_id), '[]'),
     case when count(*) = page_size or bool_or(k.is_cut) then
-      (array_agg(to_char(k.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || k.audit_id order by k.occurred_at desc, k.audit_id desc))[1] end
+      (array_agg(to_char(k.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || k.audit_id
+        order by k.occurred_at desc, k.audit_id desc))[1] end
   into page.rows, page.cursor
   from page_rows k;
   perform audit.audit_export(jsonb_strip_nulls(jsonb_build_object(
     'from', export_audit."from", 'to', page."to", 'after', after, 'rows', jsonb_array_length(page.rows))));
   return page;
-end
-$$;
-
+end $$;
 comment on function public.export_audit is
-  'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by '
-  'default now). after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row '
-  'EXPORT, which is not part of the same export. For admins.';
-
+  'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by default now). '
+  'after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row EXPORT, which is not part of '
+  'the same export. For admins.';
 grant execute on function audit.audit_export to l9_admin, l9_platform_admin;
 
 grant execute on function public.export_audit to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/170-export-audit.sql
 --! Included 030-administration/000-schema.sql
 create schema administration;
-
 comment on schema administration is
-  'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers can '
-  'execute only the functions granted to them one by one.';
-
+  'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers can execute only '
+  'the functions granted to them one by one.';
 grant usage on schema administration to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 030-administration/000-schema.sql
 --! Included 030-administration/010-require-administrator.sql
 -- Requires an administrator and says what it may change and grant. The functions of administrators begin with these.
 
 create type administration.administrator as (
-  target_tenant_id uuid,
-  own_tenant_id uuid,
-  caller text,
-  org_id uuid,
-  user_id uuid,
-  is_operator boolean,
-  readable_scopes text[],
-  writable_scopes text[],
-  projects text[],
-  can_clean_up boolean
-);
-
+  target_tenant_id uuid, own_tenant_id uuid, caller text, org_id uuid, user_id uuid, is_operator boolean, readable_scopes text[],
+  writable_scopes text[], projects text[], can_clean_up boolean);
 comment on type administration.administrator is
-  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and '
-  'future scopes.';
+  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
 
-create function administration.is_owner()
-returns boolean
-language sql stable parallel safe set search_path = ''
+create function administration.is_owner() returns boolean language sql stable parallel safe set search_path = ''
 return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
-
 comment on function administration.is_owner is
-  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a '
-  'function that runs as the owner.';
+  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs '
+  'as the owner.';
 
 -- The owner in psql and operators reach every tenant and may grant everything; an admin reaches its own and grants
 -- what it has.
-create function administration.require_administrator(tenant_id uuid)
-returns administration.administrator
-language plpgsql stable set search_path = ''
-as $$
+create function administration.require_administrator(tenant_id uuid) returns administration.administrator
+language plpgsql stable set search_path = '' as $$
 declare
   me identity.identity;
   admin administration.administrator;
@@ -2854,17 +2416,13 @@ begin
   admin.projects := me.projects;
   admin.can_clean_up := me.can_clean_up;
   return admin;
-end
-$$;
-
+end $$;
 comment on function administration.require_administrator is
-  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, '
-  'operators and the owner in psql for any. Else raises L9AUT or L9SCP.';
+  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, operators and '
+  'the owner in psql for any. Else raises L9AUT or L9SCP.';
 
-create function administration.require_operator()
-returns administration.administrator
-language plpgsql stable set search_path = ''
-as $$
+create function administration.require_operator() returns administration.administrator
+language plpgsql stable set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(null);
 begin
@@ -2872,36 +2430,28 @@ begin
     perform identity.raise_error('L9SCP', 'only operators (l9_platform_admin) and l9_owner in psql can do this');
   end if;
   return admin;
-end
-$$;
+end $$;
+comment on function administration.require_operator is 'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
 
-comment on function administration.require_operator is
-  'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
-
-create function administration.require_whole_token(admin administration.administrator)
-returns void
-language plpgsql stable set search_path = ''
-as $$
+create function administration.require_whole_token(admin administration.administrator) returns void
+language plpgsql stable set search_path = '' as $$
 begin
   if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
-    perform identity.raise_error('L9SCP', 'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
+    perform identity.raise_error('L9SCP',
+      'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
   end if;
-end
-$$;
-
+end $$;
 comment on function administration.require_whole_token is
-  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and '
-  'projects.';
+  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';
 --! EndIncluded 030-administration/010-require-administrator.sql
 --! Included 030-administration/020-check-grantable.sql
 -- Checks of what administrators grant: scopes, projects, rights and limits of calls. register_actor(),
 -- create_api_key() and the functions that deactivate something call them.
 
 create function administration.check_grantable(
-  admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean)
-returns void
-language plpgsql stable set search_path = ''
-as $$
+  admin administration.administrator, role text, readable_scopes text[], writable_scopes text[], projects text[],
+  can_clean_up boolean) returns void
+language plpgsql stable set search_path = '' as $$
 begin
   if admin.is_operator then
     return;
@@ -2915,20 +2465,17 @@ begin
     perform identity.raise_error('L9SCP',
       format('writable_scopes: you can grant only %s', array_to_string(admin.writable_scopes, ', ')), 'writable_scopes');
   elsif not ('*' = any (admin.projects) or projects <@ admin.projects) then
-    perform identity.raise_error('L9SCP', format('projects: you can grant only %s', array_to_string(admin.projects, ', ')), 'projects');
+    perform identity.raise_error('L9SCP',
+      format('projects: you can grant only %s', array_to_string(admin.projects, ', ')), 'projects');
   elsif can_clean_up and not admin.can_clean_up then
     perform identity.raise_error('L9SCP', 'can_clean_up: you cannot grant it, because you do not have it', 'can_clean_up');
   end if;
-end
-$$;
-
+end $$;
 comment on function administration.check_grantable is
   'Raises L9SCP unless the administrator has all of these permissions itself.';
 
-create function administration.check_scope_list(tenant_id uuid, field text, list text[])
-returns text[]
-language plpgsql stable set search_path = ''
-as $$
+create function administration.check_scope_list(tenant_id uuid, field text, list text[]) returns text[]
+language plpgsql stable set search_path = '' as $$
 declare
   unknown_scope text;
 begin
@@ -2938,50 +2485,37 @@ begin
     return '{*}';
   end if;
   select l.scope into unknown_scope from unnest(list) as l (scope)
-  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope)
-  limit 1;
+  where not exists (select from public.scopes s where s.tenant_id = check_scope_list.tenant_id and s.scope = l.scope) limit 1;
   if found then
-    perform identity.raise_error('L9VAL', format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
+    perform identity.raise_error('L9VAL',
+      format('%s: scope %s is not registered', field, coalesce(left(unknown_scope, 63), 'null')), field);
   end if;
   return array(select distinct l.scope from unnest(list) as l (scope) order by l.scope);
-end
-$$;
-
+end $$;
 comment on function administration.check_scope_list is
-  'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not '
-  'registered.';
+  'Returns a list of scopes sorted and without duplicates, or {*} if it contains *. Raises L9VAL if a scope is not registered.';
 
-create function administration.check_call_limit(field text, calls integer)
-returns void
-language plpgsql stable set search_path = ''
-as $$
+create function administration.check_call_limit(field text, calls integer) returns void
+language plpgsql stable set search_path = '' as $$
 begin
   if not identity.is_call_limit(calls) then
     perform identity.raise_error('L9VAL', format('%s: from 1 to 100000000', field), field);
   end if;
-end
-$$;
+end $$;
+comment on function administration.check_call_limit is 'Raises L9VAL if this is no number of calls a minute. Null passes.';
 
-comment on function administration.check_call_limit is
-  'Raises L9VAL if this is no number of calls a minute. Null passes.';
-
-create function administration.raise_not_found(field text)
-returns void
-language sql immutable parallel safe set search_path = ''
+create function administration.raise_not_found(field text) returns void language sql immutable parallel safe set search_path = ''
 return identity.raise_error('L9OWN', pg_catalog.format('%s: not found, or not yours', field), field);
-
 comment on function administration.raise_not_found is
-  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error '
-  'never tells the two apart.';
+  'Raises L9OWN for an org, user, scope, actor or key that does not exist or belongs to another tenant; the error never tells '
+  'the two apart.';
 --! EndIncluded 030-administration/020-check-grantable.sql
 --! Included 030-administration/030-watch-changes.sql
 -- Triggers that audit each change of tenants, orgs, users, scopes, actors and keys, and tell the running gateways to
 -- reload. Tables of settings use tg__audit_identity(), too.
 
-create function administration.tg__audit_identity()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function administration.tg__audit_identity() returns trigger
+language plpgsql set search_path = '' as $$
 declare
   new_row jsonb := to_jsonb(new);
   old_row jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
@@ -3000,16 +2534,16 @@ begin
     details => jsonb_build_object('row', (
       select jsonb_object_agg(t.name, t.value)
       from jsonb_each(new_row) as t (name, value)
-      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
+      where t.name in ('tenant_id', 'caller', 'scope')
+        or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
   return null;
-end
-$$;
-
+end $$;
 comment on function administration.tg__audit_identity is
   'Audits a row that was inserted or updated: its key columns, and those of the named columns that changed.';
 
 create trigger _500_audit after insert or update on public.tenants
-  for each row execute function administration.tg__audit_identity('tenant_id', 'name', 'is_active', 'audits_query_text', 'reads_per_minute', 'writes_per_minute');
+  for each row execute function administration.tg__audit_identity(
+    'tenant_id', 'name', 'is_active', 'audits_query_text', 'reads_per_minute', 'writes_per_minute');
 create trigger _500_audit after insert or update on public.orgs
   for each row execute function administration.tg__audit_identity('org_id', 'is_active');
 create trigger _500_audit after insert or update on public.users
@@ -3018,38 +2552,31 @@ create trigger _500_audit after insert or update on public.scopes
   for each row execute function administration.tg__audit_identity('', 'is_project_scoped', 'is_active');
 create trigger _500_audit after insert or update on public.actors
   for each row execute function administration.tg__audit_identity(
-    '', 'creator', 'source', 'role', 'readable_scopes', 'writable_scopes', 'can_clean_up', 'reads_per_minute', 'writes_per_minute',
+    '', 'creator', 'source', 'role', 'readable_scopes', 'writable_scopes', 'can_clean_up', 'reads_per_minute',
+    'writes_per_minute',
     'login', 'default_project', 'is_active');
 create trigger _500_audit after insert or update on public.api_keys
   for each row execute function administration.tg__audit_identity(
     'key_id', 'org_id', 'user_id', 'scopes', 'projects', 'default_project', 'expires_at', 'revoked_at');
 
-create function administration.notified_channels()
-returns text[]
-language sql stable set search_path = ''
+create function administration.notified_channels() returns text[] language sql stable set search_path = ''
 return coalesce(string_to_array(nullif(current_setting('l9.notified_channels', true), ''), ','), '{}');
-
 comment on function administration.notified_channels is
-  'The channels that this transaction notifies when it commits, so that the gateway that makes a change need not '
-  'wait for its own notification.';
+  'The channels that this transaction notifies when it commits, so that the gateway that makes a change need not wait for its '
+  'own notification.';
 grant execute on function administration.notified_channels to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
-create function administration.tg__notify()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function administration.tg__notify() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   perform pg_notify(tg_argv[0], '');
   perform set_config('l9.notified_channels', (
     select string_agg(distinct c.name, ',')
     from unnest(administration.notified_channels() || tg_argv[0]) as c (name)), true);
   return null;
-end
-$$;
-
+end $$;
 comment on function administration.tg__notify is
-  'Tells the running gateways, on the channel given as argument, to reload what they cache. The notification has no '
-  'payload.';
+  'Tells the running gateways, on the channel given as argument, to reload what they cache. The notification has no payload.';
 
 create trigger _900_notify after insert or update or delete or truncate on public.tenants
   for each statement execute function administration.tg__notify('l9_identity');
@@ -3067,11 +2594,8 @@ create trigger _900_notify after insert or update or delete or truncate on publi
 --! Included 030-administration/040-tenants.sql
 -- Creates tenants and switches them off and on. Operators call these functions in psql or GraphQL.
 
-create function public.create_tenant(name text)
-returns public.tenants
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function public.create_tenant(name text) returns public.tenants
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   created public.tenants;
 begin
@@ -3085,18 +2609,13 @@ begin
   end if;
   perform identity.seed_tenant(created.tenant_id);
   return created;
-end
-$$;
-
+end $$;
 comment on function public.create_tenant is
-  'Creates a tenant with the scopes developer, l-private and global and the actors L and C. For operators. Errors: '
-  'L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Creates a tenant with the scopes developer, l-private and global and the actors L and C. For operators. Errors: L9VAL, L9SCP, '
+  'L9AUT. Definer: identity tables change through functions only.';
 
-create function administration.set_tenant_active(tenant_id uuid, is_active boolean)
-returns public.tenants
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function administration.set_tenant_active(tenant_id uuid, is_active boolean) returns public.tenants
+language plpgsql volatile set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_operator();
   changed public.tenants;
@@ -3105,46 +2624,33 @@ begin
     perform identity.raise_error('L9SCP', 'tenant_id: this is your own tenant; you would lock yourself out', 'tenant_id');
   end if;
   update public.tenants t set is_active = set_tenant_active.is_active
-  where t.tenant_id = set_tenant_active.tenant_id
-  returning t.* into changed;
+  where t.tenant_id = set_tenant_active.tenant_id returning t.* into changed;
   if not found then
     perform administration.raise_not_found('tenant_id');
   end if;
   return changed;
-end
-$$;
-
+end $$;
 comment on function administration.set_tenant_active is 'Implements deactivate_tenant() and reactivate_tenant().';
 
-create function public.deactivate_tenant(tenant_id uuid)
-returns public.tenants
+create function public.deactivate_tenant(tenant_id uuid) returns public.tenants
 language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, false);
-
 comment on function public.deactivate_tenant is
-  'From the next request on no caller of this tenant has an identity, whatever its token or key says. For '
-  'operators; not for their own tenant. Definer: identity tables change through functions only.';
+  'From the next request on no caller of this tenant has an identity, whatever its token or key says. For operators; not for '
+  'their own tenant. Definer: identity tables change through functions only.';
 
-create function public.reactivate_tenant(tenant_id uuid)
-returns public.tenants
+create function public.reactivate_tenant(tenant_id uuid) returns public.tenants
 language sql volatile security definer set search_path = ''
 return administration.set_tenant_active(tenant_id, true);
-
 comment on function public.reactivate_tenant is
   'Undoes deactivate_tenant(). For operators. Definer: identity tables change through functions only.';
-
-grant execute on function
-  public.create_tenant, public.deactivate_tenant, public.reactivate_tenant
-to l9_platform_admin;
+grant execute on function public.create_tenant, public.deactivate_tenant, public.reactivate_tenant to l9_platform_admin;
 --! EndIncluded 030-administration/040-tenants.sql
 --! Included 030-administration/050-set-query-text-audit.sql
 -- Sets whether a tenant keeps the texts of its searches. Admins call it in psql or GraphQL.
 
-create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null)
-returns public.tenants
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function public.set_query_text_audit(enabled boolean, tenant_id uuid default null) returns public.tenants
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_query_text_audit.tenant_id);
   changed public.tenants;
@@ -3155,14 +2661,11 @@ begin
   end if;
   update public.tenants t set audits_query_text = enabled where t.tenant_id = admin.target_tenant_id returning * into changed;
   return changed;
-end
-$$;
-
+end $$;
 comment on function public.set_query_text_audit is
-  'Sets whether the texts of searches are kept for the tenant (by default the caller''s own), for its admins to '
-  'read. Texts that are already stored are kept. For admins with an unlimited token. Audited. Definer: identity '
-  'tables change through functions only.';
-
+  'Sets whether the texts of searches are kept for the tenant (by default the caller''s own), for its admins to read. Texts that '
+  'are already stored are kept. For admins with an unlimited token. Audited. Definer: identity tables change through functions '
+  'only.';
 grant execute on function public.set_query_text_audit to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/050-set-query-text-audit.sql
 --! Included 030-administration/055-set-tenant-limits.sql
@@ -3171,9 +2674,7 @@ grant execute on function public.set_query_text_audit to l9_admin, l9_platform_a
 create function public.set_tenant_limits(
   reads_per_minute integer default null, writes_per_minute integer default null, tenant_id uuid default null)
 returns public.tenants
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator;
   changed public.tenants;
@@ -3185,28 +2686,20 @@ begin
   update public.tenants t
   set reads_per_minute = coalesce(set_tenant_limits.reads_per_minute, t.reads_per_minute),
     writes_per_minute = coalesce(set_tenant_limits.writes_per_minute, t.writes_per_minute)
-  where t.tenant_id = admin.target_tenant_id
-  returning t.* into changed;
+  where t.tenant_id = admin.target_tenant_id returning t.* into changed;
   return changed;
-end
-$$;
-
+end $$;
 comment on function public.set_tenant_limits is
-  'Changes how many reads and writes a minute the gateway admits from all callers of a tenant together (by default '
-  'the caller''s own tenant); null leaves a limit unchanged. The limits of its actors are set by register_actor(). '
-  'For operators, because tenants share a server. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables '
-  'change through functions only.';
-
+  'Changes how many reads and writes a minute the gateway admits from all callers of a tenant together (by default the caller''s '
+  'own tenant); null leaves a limit unchanged. The limits of its actors are set by register_actor(). For operators, because '
+  'tenants share a server. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 grant execute on function public.set_tenant_limits to l9_platform_admin;
 --! EndIncluded 030-administration/055-set-tenant-limits.sql
 --! Included 030-administration/060-orgs.sql
 -- Registers orgs of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
 
-create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null)
-returns public.orgs
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null) returns public.orgs
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(create_org.tenant_id);
   created public.orgs;
@@ -3216,25 +2709,19 @@ begin
     perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
   end if;
   insert into public.orgs (tenant_id, org_id, name)
-  values (admin.target_tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name)
-  on conflict do nothing
+  values (admin.target_tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name) on conflict do nothing
   returning orgs.* into created;
   if not found then
     perform identity.raise_error('L9VAL', 'name, org_id: already used by another org of this tenant', 'name');
   end if;
   return created;
-end
-$$;
-
+end $$;
 comment on function public.create_org is
-  'Registers an org, under the id that an identity provider uses for it or a new one. For admins of the tenant. '
-  'Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Registers an org, under the id that an identity provider uses for it or a new one. For admins of the tenant. Errors: L9VAL, '
+  'L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
-create function administration.set_org_active(org_id uuid, tenant_id uuid, is_active boolean)
-returns public.orgs
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function administration.set_org_active(org_id uuid, tenant_id uuid, is_active boolean) returns public.orgs
+language plpgsql volatile set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_org_active.tenant_id);
   changed public.orgs;
@@ -3244,46 +2731,33 @@ begin
     perform identity.raise_error('L9SCP', 'org_id: your token acts for this org; you would lock yourself out', 'org_id');
   end if;
   update public.orgs o set is_active = set_org_active.is_active
-  where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id
-  returning o.* into changed;
+  where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id returning o.* into changed;
   if not found then
     perform administration.raise_not_found('org_id');
   end if;
   return changed;
-end
-$$;
-
+end $$;
 comment on function administration.set_org_active is 'Implements deactivate_org() and reactivate_org().';
 
-create function public.deactivate_org(org_id uuid, tenant_id uuid default null)
-returns public.orgs
+create function public.deactivate_org(org_id uuid, tenant_id uuid default null) returns public.orgs
 language sql volatile security definer set search_path = ''
 return administration.set_org_active(org_id, tenant_id, false);
-
 comment on function public.deactivate_org is
-  'From the next request on a token or key that names this org has no identity. For admins of the tenant. Raises '
-  'L9OWN if the org is not registered. Definer: identity tables change through functions only.';
+  'From the next request on a token or key that names this org has no identity. For admins of the tenant. Raises L9OWN if the '
+  'org is not registered. Definer: identity tables change through functions only.';
 
-create function public.reactivate_org(org_id uuid, tenant_id uuid default null)
-returns public.orgs
+create function public.reactivate_org(org_id uuid, tenant_id uuid default null) returns public.orgs
 language sql volatile security definer set search_path = ''
 return administration.set_org_active(org_id, tenant_id, true);
-
-comment on function public.reactivate_org is
-  'Undoes deactivate_org(). Definer: identity tables change through functions only.';
-
-grant execute on function
-  public.create_org, public.deactivate_org, public.reactivate_org
-to l9_admin, l9_platform_admin;
+comment on function public.reactivate_org is 'Undoes deactivate_org(). Definer: identity tables change through functions only.';
+grant execute on function public.create_org, public.deactivate_org, public.reactivate_org to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/060-orgs.sql
 --! Included 030-administration/070-users.sql
 -- Registers users of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
 
 create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
 returns public.users
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(create_user.tenant_id);
   created public.users;
@@ -3297,25 +2771,19 @@ begin
   end if;
   insert into public.users (tenant_id, user_id, org_id, name)
   values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
-  on conflict do nothing
-  returning users.* into created;
+  on conflict do nothing returning users.* into created;
   if not found then
     perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant', 'user_id');
   end if;
   return created;
-end
-$$;
-
+end $$;
 comment on function public.create_user is
-  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only '
-  'tokens that claim that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: '
-  'identity tables change through functions only.';
+  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only tokens that claim '
+  'that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through '
+  'functions only.';
 
-create function administration.set_user_active(user_id uuid, tenant_id uuid, is_active boolean)
-returns public.users
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function administration.set_user_active(user_id uuid, tenant_id uuid, is_active boolean) returns public.users
+language plpgsql volatile set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_user_active.tenant_id);
   changed public.users;
@@ -3325,37 +2793,26 @@ begin
     perform identity.raise_error('L9SCP', 'user_id: your token acts for this user; you would lock yourself out', 'user_id');
   end if;
   update public.users u set is_active = set_user_active.is_active
-  where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id
-  returning u.* into changed;
+  where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id returning u.* into changed;
   if not found then
     perform administration.raise_not_found('user_id');
   end if;
   return changed;
-end
-$$;
-
+end $$;
 comment on function administration.set_user_active is 'Implements deactivate_user() and reactivate_user().';
 
-create function public.deactivate_user(user_id uuid, tenant_id uuid default null)
-returns public.users
+create function public.deactivate_user(user_id uuid, tenant_id uuid default null) returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, false);
-
 comment on function public.deactivate_user is
-  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises '
-  'L9OWN if the user is not registered. Definer: identity tables change through functions only.';
+  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises L9OWN if the '
+  'user is not registered. Definer: identity tables change through functions only.';
 
-create function public.reactivate_user(user_id uuid, tenant_id uuid default null)
-returns public.users
+create function public.reactivate_user(user_id uuid, tenant_id uuid default null) returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, true);
-
-comment on function public.reactivate_user is
-  'Undoes deactivate_user(). Definer: identity tables change through functions only.';
-
-grant execute on function
-  public.create_user, public.deactivate_user, public.reactivate_user
-to l9_admin, l9_platform_admin;
+comment on function public.reactivate_user is 'Undoes deactivate_user(). Definer: identity tables change through functions only.';
+grant execute on function public.create_user, public.deactivate_user, public.reactivate_user to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/070-users.sql
 --! Included 030-administration/080-scopes.sql
 -- Registers scopes of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
@@ -3363,9 +2820,7 @@ to l9_admin, l9_platform_admin;
 create function public.register_scope(
   scope text, is_project_scoped boolean default true, description text default null, tenant_id uuid default null)
 returns public.scopes
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_scope.tenant_id);
   registered public.scopes;
@@ -3379,8 +2834,9 @@ begin
     perform identity.raise_error('L9LIM', 'description: at most 1000 bytes', 'description');
   end if;
   insert into public.scopes as s (tenant_id, scope, is_project_scoped, description)
-  values (admin.target_tenant_id, register_scope.scope, register_scope.is_project_scoped, coalesce(register_scope.description, ''))
-  on conflict (tenant_id, scope) do update set description = coalesce(register_scope.description, s.description)
+  values (admin.target_tenant_id, register_scope.scope, register_scope.is_project_scoped,
+    coalesce(register_scope.description, ''))
+  on conflict on constraint scopes_pkey do update set description = coalesce(register_scope.description, s.description)
   returning s.* into registered;
   if registered.is_project_scoped <> register_scope.is_project_scoped then
     perform identity.raise_error('L9VAL',
@@ -3388,83 +2844,53 @@ begin
       'is_project_scoped');
   end if;
   return registered;
-end
-$$;
-
+end $$;
 comment on function public.register_scope is
-  'Adds a scope to a tenant, or changes its description. At first only actors with every scope can read it; '
-  'register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: '
-  'identity tables change through functions only.';
+  'Adds a scope to a tenant, or changes its description. At first only actors with every scope can read it; register_actor() '
+  'gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through '
+  'functions only.';
 
-create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean)
-returns public.scopes
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean) returns public.scopes
+language plpgsql volatile set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_scope_active.tenant_id);
   changed public.scopes;
 begin
   perform administration.require_whole_token(admin);
   update public.scopes s set is_active = set_scope_active.is_active
-  where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope
-  returning s.* into changed;
+  where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope returning s.* into changed;
   if not found then
     perform administration.raise_not_found('scope');
   end if;
   return changed;
-end
-$$;
-
+end $$;
 comment on function administration.set_scope_active is 'Implements deactivate_scope() and reactivate_scope().';
 
-create function public.deactivate_scope(scope text, tenant_id uuid default null)
-returns public.scopes
+create function public.deactivate_scope(scope text, tenant_id uuid default null) returns public.scopes
 language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, false);
-
 comment on function public.deactivate_scope is
-  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For '
-  'admins of the tenant. Definer: identity tables change through functions only.';
+  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For admins of the '
+  'tenant. Definer: identity tables change through functions only.';
 
-create function public.reactivate_scope(scope text, tenant_id uuid default null)
-returns public.scopes
+create function public.reactivate_scope(scope text, tenant_id uuid default null) returns public.scopes
 language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, true);
-
 comment on function public.reactivate_scope is
   'Undoes deactivate_scope(). Definer: identity tables change through functions only.';
-
-grant execute on function
-  public.register_scope, public.deactivate_scope, public.reactivate_scope
-to l9_admin, l9_platform_admin;
+grant execute on function public.register_scope, public.deactivate_scope, public.reactivate_scope to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/080-scopes.sql
 --! Included 030-administration/090-register-actor.sql
 -- Registers an actor or changes one. Admins call it in psql or GraphQL, and `l9-memory db platform-admin` for the
 -- first operator. The row as it should be is put together first, then checked as a whole, then written.
 
 create function public.register_actor(
-  caller text,
-  creator text default null,
-  source text default null,
-  agent text default null,
-  role text default null,
-  readable_scopes text[] default null,
-  writable_scopes text[] default null,
-  can_clean_up boolean default null,
-  reads_per_minute integer default null,
-  writes_per_minute integer default null,
-  tenant_id uuid default null,
-  default_project text default null,
-  max_importance real default null,
-  max_confidence double precision default null,
-  max_lesson_confidence double precision default null,
-  max_priority text default null
-)
-returns public.actors
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+  caller text, creator text default null, source text default null, agent text default null, role text default null,
+  readable_scopes text[] default null, writable_scopes text[] default null, can_clean_up boolean default null,
+  reads_per_minute integer default null, writes_per_minute integer default null, tenant_id uuid default null,
+  default_project text default null, max_importance real default null, max_confidence double precision default null,
+  max_lesson_confidence double precision default null, max_priority text default null) returns public.actors
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_actor.tenant_id);
   actor public.actors;
@@ -3474,8 +2900,7 @@ begin
     perform identity.raise_error('L9VAL', 'caller: 1 to 63 letters, digits, ., _ and -', 'caller');
   end if;
   select a.* into actor from public.actors a
-  where a.tenant_id = admin.target_tenant_id and a.caller = register_actor.caller
-  for update;
+  where a.tenant_id = admin.target_tenant_id and a.caller = register_actor.caller for update;
   is_new := not found;
 
   if is_new then
@@ -3497,7 +2922,8 @@ begin
     -- creator would get them.
     perform identity.raise_error('L9IMM', 'creator: cannot change, because the memories of this actor carry it', 'creator');
   else
-    perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+    perform administration.check_grantable(
+      admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   end if;
 
   actor.source := coalesce(register_actor.source, actor.source);
@@ -3522,7 +2948,8 @@ begin
   elsif not identity.is_display_name(actor.agent, 100) then
     perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space', 'agent');
   elsif not identity.is_project_id(actor.default_project) then
-    perform identity.raise_error('L9VAL', 'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none', 'default_project');
+    perform identity.raise_error('L9VAL',
+      'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none', 'default_project');
   elsif actor.role <> all (identity.caller_roles()) then
     perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
   end if;
@@ -3537,7 +2964,8 @@ begin
   end if;
   perform administration.check_call_limit('reads_per_minute', actor.reads_per_minute);
   perform administration.check_call_limit('writes_per_minute', actor.writes_per_minute);
-  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  perform administration.check_grantable(
+    admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   actor.readable_scopes := administration.check_scope_list(admin.target_tenant_id, 'readable_scopes', actor.readable_scopes);
   actor.writable_scopes := administration.check_scope_list(admin.target_tenant_id, 'writable_scopes', actor.writable_scopes);
   if not ('*' = any (actor.readable_scopes) or actor.writable_scopes <@ actor.readable_scopes) then
@@ -3550,8 +2978,7 @@ begin
     values (actor.tenant_id, actor.caller, actor.creator, actor.source, actor.agent, actor.role, actor.readable_scopes,
       actor.writable_scopes, actor.can_clean_up, actor.reads_per_minute, actor.writes_per_minute, actor.default_project,
       actor.max_importance, actor.max_confidence, actor.max_lesson_confidence, actor.max_priority)
-    on conflict do nothing
-    returning actors.* into actor;
+    on conflict do nothing returning actors.* into actor;
     if not found then
       perform identity.raise_error('L9VAL', 'caller, creator: already used by another actor of this tenant', 'creator');
     end if;
@@ -3562,79 +2989,61 @@ begin
       reads_per_minute = actor.reads_per_minute, writes_per_minute = actor.writes_per_minute,
       default_project = actor.default_project, max_importance = actor.max_importance, max_confidence = actor.max_confidence,
       max_lesson_confidence = actor.max_lesson_confidence, max_priority = actor.max_priority
-    where a.tenant_id = actor.tenant_id and a.caller = actor.caller
-    returning a.* into actor;
+    where a.tenant_id = actor.tenant_id and a.caller = actor.caller returning a.* into actor;
   end if;
   return actor;
-end
-$$;
-
+end $$;
 comment on function public.register_actor is
-  'Registers an actor, by default one like C, or changes the given properties of one, but never its creator. An '
-  'empty default_project removes it. max_*: upper bounds of what it gives to its own text. *_per_minute: limits of '
-  'each of its keys. Nobody grants more than it has, or changes its own actor. For admins. Errors: L9VAL, L9SCP, '
-  'L9IMM, L9AUT. Definer: identity tables change through functions only.';
-
+  'Registers an actor, by default one like C, or changes the given properties of one, but never its creator. An empty '
+  'default_project removes it. max_*: upper bounds of what it gives to its own text. *_per_minute: limits of each of its keys. '
+  'Nobody grants more than it has, or changes its own actor. For admins. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity '
+  'tables change through functions only.';
 grant execute on function public.register_actor to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/090-register-actor.sql
 --! Included 030-administration/100-deactivate-actor.sql
 -- Switches actors off and on. Admins call these functions in psql or GraphQL.
 
-create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean)
-returns public.actors
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function administration.set_actor_active(caller text, tenant_id uuid, is_active boolean) returns public.actors
+language plpgsql volatile set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_actor_active.tenant_id);
   actor public.actors;
 begin
   select a.* into actor from public.actors a
-  where a.tenant_id = admin.target_tenant_id and a.caller = set_actor_active.caller
-  for update;
+  where a.tenant_id = admin.target_tenant_id and a.caller = set_actor_active.caller for update;
   if not found then
     perform administration.raise_not_found('caller');
   elsif admin.own_tenant_id = admin.target_tenant_id and admin.caller = actor.caller then
     perform identity.raise_error('L9SCP', 'caller: this is your own actor; you would lock yourself out', 'caller');
   end if;
-  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  perform administration.check_grantable(
+    admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   update public.actors a set is_active = set_actor_active.is_active
-  where a.tenant_id = actor.tenant_id and a.caller = actor.caller
-  returning a.* into actor;
+  where a.tenant_id = actor.tenant_id and a.caller = actor.caller returning a.* into actor;
   return actor;
-end
-$$;
-
+end $$;
 comment on function administration.set_actor_active is 'Implements deactivate_actor() and reactivate_actor().';
 
-create function public.deactivate_actor(caller text, tenant_id uuid default null)
-returns public.actors
+create function public.deactivate_actor(caller text, tenant_id uuid default null) returns public.actors
 language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, false);
-
 comment on function public.deactivate_actor is
-  'The next request of this actor fails, whatever its token or key says. For admins of the tenant; not for their '
-  'own actor. Definer: identity tables change through functions only.';
+  'The next request of this actor fails, whatever its token or key says. For admins of the tenant; not for their own actor. '
+  'Definer: identity tables change through functions only.';
 
-create function public.reactivate_actor(caller text, tenant_id uuid default null)
-returns public.actors
+create function public.reactivate_actor(caller text, tenant_id uuid default null) returns public.actors
 language sql volatile security definer set search_path = ''
 return administration.set_actor_active(caller, tenant_id, true);
-
 comment on function public.reactivate_actor is
   'Undoes deactivate_actor(). Definer: identity tables change through functions only.';
-
 grant execute on function public.deactivate_actor, public.reactivate_actor to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/100-deactivate-actor.sql
 --! Included 030-administration/110-bind-login.sql
 -- Makes every session of a database login act as one actor, for people and programs that connect without the gateway.
 -- Operators call it in psql or GraphQL.
 
-create function public.bind_login(caller text, login text, tenant_id uuid default null)
-returns public.actors
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function public.bind_login(caller text, login text, tenant_id uuid default null) returns public.actors
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator;
   actor public.actors;
@@ -3642,15 +3051,15 @@ begin
   perform administration.require_operator();
   admin := administration.require_administrator(bind_login.tenant_id);
   select a.* into actor from public.actors a
-  where a.tenant_id = admin.target_tenant_id and a.caller = bind_login.caller
-  for update;
+  where a.tenant_id = admin.target_tenant_id and a.caller = bind_login.caller for update;
   if not found then
     perform administration.raise_not_found('caller');
   elsif bind_login.login is not null then
     if not exists (select from pg_roles r where r.rolname = bind_login.login and r.rolcanlogin) then
       perform identity.raise_error('L9VAL', 'login: no such login', 'login');
     elsif pg_has_role(bind_login.login, 'l9_gateway', 'member') then
-      perform identity.raise_error('L9VAL', 'login: l9_gateway and its members cannot be bound, because their claims are trusted', 'login');
+      perform identity.raise_error('L9VAL',
+        'login: l9_gateway and its members cannot be bound, because their claims are trusted', 'login');
     elsif not pg_has_role(bind_login.login, actor.role, 'member') then
       perform identity.raise_error('L9VAL', format('login: must be a member of %s, the role of this actor', actor.role), 'login');
     elsif exists (
@@ -3661,33 +3070,21 @@ begin
     perform l9_guard.limit_login(bind_login.login);
   end if;
   update public.actors a set login = bind_login.login
-  where a.tenant_id = actor.tenant_id and a.caller = actor.caller
-  returning a.* into actor;
+  where a.tenant_id = actor.tenant_id and a.caller = actor.caller returning a.* into actor;
   return actor;
-end
-$$;
-
+end $$;
 comment on function public.bind_login is
-  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. Its '
-  'statements end after 30 seconds, its waits for a lock after 5, and a transaction that is left open after 60, '
-  'unless a session sets other limits for itself. A null login removes the binding. For operators, because all '
-  'tenants share the logins of the server. Errors: L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change '
-  'through functions only.';
-
+  'Binds a database login to this actor: its sessions are always this actor, whatever claims they set. Its statements end after '
+  '30 seconds, its waits for a lock after 5, and a transaction that is left open after 60, unless a session sets other limits '
+  'for itself. A null login removes the binding. For operators, because all tenants share the logins of the server. Errors: '
+  'L9VAL, L9OWN, L9SCP, L9AUT. Definer: identity tables change through functions only.';
 grant execute on function public.bind_login to l9_platform_admin;
 --! EndIncluded 030-administration/110-bind-login.sql
 --! Included 030-administration/120-create-api-key.sql
 -- Creates API keys of actors. Admins call create_api_key() in psql or GraphQL; revoke_api_key() shares the check of
 -- what they may grant.
 
-create type public.new_api_key as (
-  api_key text,
-  key_id uuid,
-  name text,
-  caller text,
-  expires_at timestamptz
-);
-
+create type public.new_api_key as (api_key text, key_id uuid, name text, caller text, expires_at timestamptz);
 comment on type public.new_api_key is 'An API key that was just created.';
 comment on column public.new_api_key.api_key is 'The key. It is returned only once, here.';
 comment on column public.new_api_key.key_id is 'Id, the argument of revoke_api_key().';
@@ -3695,8 +3092,8 @@ comment on column public.new_api_key.name is 'Purpose of the key, for people.';
 comment on column public.new_api_key.caller is 'Actor that the key stands for.';
 comment on column public.new_api_key.expires_at is 'The key is refused from this time on. Null: it does not expire.';
 
-create function administration.check_key_grantable(admin administration.administrator, actor public.actors, scopes text[], projects text[])
-returns void
+create function administration.check_key_grantable(
+  admin administration.administrator, actor public.actors, scopes text[], projects text[]) returns void
 language sql stable set search_path = ''
 return administration.check_grantable(
   admin, (actor).role,
@@ -3711,27 +3108,15 @@ return administration.check_grantable(
     else array(select s.scope from unnest(scopes) as s (scope) where s.scope = any ((actor).writable_scopes))
   end,
   coalesce(projects, '{*}'), (actor).can_clean_up);
-
 comment on function administration.check_key_grantable is
   'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
 
 -- Checks the actor, what the administrator may grant, and then each limit of the key. The key itself is never stored.
 create function public.create_api_key(
-  name text,
-  caller text,
-  scopes text[] default null,
-  projects text[] default null,
-  org_id uuid default null,
-  user_id uuid default null,
-  expires_at timestamptz default null,
-  tenant_id uuid default null,
-  default_project text default null,
-  tool_sets text[] default null
-)
-returns public.new_api_key
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+  name text, caller text, scopes text[] default null, projects text[] default null, org_id uuid default null,
+  user_id uuid default null, expires_at timestamptz default null, tenant_id uuid default null, default_project text default null,
+  tool_sets text[] default null) returns public.new_api_key
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(create_api_key.tenant_id);
   actor public.actors;
@@ -3763,75 +3148,67 @@ begin
   elsif cardinality(create_api_key.tool_sets) = 0 then
     perform identity.raise_error('L9VAL', 'tool_sets: must name at least one, or be omitted', 'tool_sets');
   elsif not create_api_key.tool_sets <@ identity.tool_sets() then
-    perform identity.raise_error('L9VAL', 'tool_sets: each must be one of ' || array_to_string(identity.tool_sets(), ', '), 'tool_sets');
+    perform identity.raise_error('L9VAL',
+      'tool_sets: each must be one of ' || array_to_string(identity.tool_sets(), ', '), 'tool_sets');
   elsif create_api_key.expires_at <= clock_timestamp() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
-  elsif not identity.are_claims_valid(admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
+  elsif not identity.are_claims_valid(
+      admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
     perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or the user belongs to another org', 'user_id');
   end if;
 
   created.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
-  insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, tool_sets, created_by, expires_at)
+  insert into public.api_keys (
+    tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, tool_sets, created_by, expires_at)
   values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, key_scopes,
-    key_projects, create_api_key.default_project, create_api_key.tool_sets, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
+    key_projects, create_api_key.default_project, create_api_key.tool_sets,
+    coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
   returning api_keys.key_id, api_keys.name, api_keys.caller, api_keys.expires_at
   into created.key_id, created.name, created.caller, created.expires_at;
   insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
   return created;
-end
-$$;
-
+end $$;
 comment on function public.create_api_key is
-  'Creates an MCP key for an actor and returns it, only this once. It is limited to scopes, projects and the tools '
-  'of tool_sets (core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming '
-  'one. It cannot do more than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
-  'Definer: identity tables change through functions only.';
-
+  'Creates an MCP key for an actor and returns it, only this once. It is limited to scopes, projects and the tools of tool_sets '
+  '(core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming one. It cannot do more '
+  'than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through '
+  'functions only.';
 grant execute on function public.create_api_key to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/120-create-api-key.sql
 --! Included 030-administration/130-revoke-api-key.sql
 -- Revokes an API key. Admins call it in psql or GraphQL.
 
-create function public.revoke_api_key(key_id uuid)
-returns public.api_keys
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function public.revoke_api_key(key_id uuid) returns public.api_keys
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(null);
   old_key public.api_keys;
   actor public.actors;
 begin
   select k.* into old_key from public.api_keys k
-  where k.key_id = revoke_api_key.key_id and (admin.is_operator or k.tenant_id = admin.target_tenant_id)
-  for update;
+  where k.key_id = revoke_api_key.key_id and (admin.is_operator or k.tenant_id = admin.target_tenant_id) for update;
   if not found then
     perform administration.raise_not_found('key_id');
   end if;
   select a.* into actor from public.actors a where a.tenant_id = old_key.tenant_id and a.caller = old_key.caller;
   perform administration.check_key_grantable(admin, actor, old_key.scopes, old_key.projects);
   update public.api_keys k set revoked_at = clock_timestamp()
-  where k.key_id = old_key.key_id and k.revoked_at is null
-  returning k.* into old_key;
+  where k.key_id = old_key.key_id and k.revoked_at is null returning k.* into old_key;
   if not found then
     select k.* into old_key from public.api_keys k where k.key_id = revoke_api_key.key_id;
   end if;
   return old_key;
-end
-$$;
-
+end $$;
 comment on function public.revoke_api_key is
-  'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. '
-  'Raises L9OWN if there is no such key. Definer: identity tables change through functions only.';
-
+  'From the next request on this key is refused. Revoking it again changes nothing. For admins of the tenant. Raises L9OWN if '
+  'there is no such key. Definer: identity tables change through functions only.';
 grant execute on function public.revoke_api_key to l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/130-revoke-api-key.sql
 --! Included 030-administration/140-act-as.sql
 -- Makes a transaction in psql act as a caller. People and scripts call act_as() after `set local role`; GraphQL does
 -- not offer it.
 
-create function administration.explain_refusal(tenant_id uuid, caller text)
-returns text
+create function administration.explain_refusal(tenant_id uuid, caller text) returns text
 language sql stable security definer set search_path = ''
 return case
   when not pg_catalog.pg_has_role(session_user, 'l9_gateway', 'member') then
@@ -3843,24 +3220,15 @@ return case
        and a.role <> identity.current_role_name()),
     'caller, tenant_id, org_id, user_id: one of them is not active, or they do not match')
 end;
-
 comment on function administration.explain_refusal is
-  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims '
-  'are trusted.';
+  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims are trusted.';
 
 -- Sets every claim of the transaction, those that are not given to an empty text, and asks whether they make an
 -- identity.
 create function public.act_as(
-  caller text,
-  tenant_id uuid default null,
-  org_id uuid default null,
-  user_id uuid default null,
-  projects text[] default null,
-  scopes text[] default null
-)
-returns text
-language plpgsql volatile set search_path = ''
-as $$
+  caller text, tenant_id uuid default null, org_id uuid default null, user_id uuid default null, projects text[] default null,
+  scopes text[] default null) returns text
+language plpgsql volatile set search_path = '' as $$
 declare
   target_tenant_id uuid := coalesce(act_as.tenant_id, identity.default_tenant_id());
   me identity.identity;
@@ -3888,22 +3256,17 @@ begin
     coalesce(nullif(array_to_string(me.readable_scopes, ', '), ''), 'nothing'),
     coalesce(nullif(array_to_string(me.writable_scopes, ', '), ''), 'nothing'),
     coalesce(nullif(array_to_string(me.projects, ', '), ''), 'none'));
-end
-$$;
-
+end $$;
 comment on function public.act_as is
-  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of '
-  'that caller, in the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It '
-  'grants nothing: a session of l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
-
+  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of that caller, in '
+  'the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It grants nothing: a session of '
+  'l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
 grant execute on function administration.explain_refusal, public.act_as to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 030-administration/140-act-as.sql
 --! Included 030-administration/150-identity-directory.sql
 -- All identities that the gateway can accept, in one document. The gateway loads it as l9_worker and keeps it.
 
-create function administration.identity_directory()
-returns jsonb
-language sql stable security definer set search_path = ''
+create function administration.identity_directory() returns jsonb language sql stable security definer set search_path = ''
 return pg_catalog.jsonb_build_object(
   'actors', (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
@@ -3934,12 +3297,10 @@ return pg_catalog.jsonb_build_object(
       'tool_sets', k.tool_sets, 'expires_at', k.expires_at)), '[]')
     from public.api_keys k join identity.api_key_hashes h on h.key_id = k.key_id
     where k.revoked_at is null and (k.expires_at is null or k.expires_at > pg_catalog.now())));
-
 comment on function administration.identity_directory is
-  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database '
-  'call: active actors and tenants with their limits of calls, scopes, orgs, inactive or org-bound users, and the '
-  'hashes of valid API keys. Definer: reads the identity tables. For l9_worker, never for callers.';
-
+  'All identities that the gateway can accept, for its cache, so that it refuses unknown callers without a database call: active '
+  'actors and tenants with their limits of calls, scopes, orgs, inactive or org-bound users, and the hashes of valid API keys. '
+  'Definer: reads the identity tables. For l9_worker, never for callers.';
 grant execute on function administration.identity_directory to l9_worker;
 --! EndIncluded 030-administration/150-identity-directory.sql
 --! Included 030-administration/160-call-counts.sql
@@ -3952,10 +3313,9 @@ create unlogged table administration.call_counts (
   points integer not null,
   expire bigint
 );
-
 comment on table administration.call_counts is
-  'Calls of the current minute, where several gateways count together (RATE_LIMIT_STORE=database). Rows are deleted '
-  'a few minutes after their minute.';
+  'Calls of the current minute, where several gateways count together (RATE_LIMIT_STORE=database). Rows are deleted a few '
+  'minutes after their minute.';
 comment on column administration.call_counts.key is
   'What is limited: the kind of limit, and a hash of the key, tenant or address, so that the table names nobody.';
 comment on column administration.call_counts.points is 'The number of calls.';
@@ -3969,8 +3329,7 @@ grant select, insert (key, points, expire), update (points, expire), delete on a
 -- What the metrics of the gateway tell of the page cache and of the sizes of tables. The gateway calls both functions
 -- as l9_worker.
 
-create function administration.block_reads()
-returns table (kind text, from_cache bigint, from_disk bigint)
+create function administration.block_reads() returns table (kind text, from_cache bigint, from_disk bigint)
 language sql stable security definer set search_path = ''
 begin atomic
   select 'index', coalesce(sum(i.idx_blks_hit), 0)::bigint, coalesce(sum(i.idx_blks_read), 0)::bigint
@@ -3979,14 +3338,11 @@ begin atomic
   select 'table', coalesce(sum(t.heap_blks_hit), 0)::bigint, coalesce(sum(t.heap_blks_read), 0)::bigint
   from pg_catalog.pg_statio_user_tables t;
 end;
-
 comment on function administration.block_reads is
-  'How many blocks of indexes and of tables were found in the page cache of PostgreSQL, and how many had to be '
-  'read, since its statistics were reset. Definer: counters that tell about hidden rows are revoked from every role '
-  'but the owner.';
+  'How many blocks of indexes and of tables were found in the page cache of PostgreSQL, and how many had to be read, since its '
+  'statistics were reset. Definer: counters that tell about hidden rows are revoked from every role but the owner.';
 
-create function administration.table_sizes()
-returns table (table_name text, table_bytes bigint, index_bytes bigint)
+create function administration.table_sizes() returns table (table_name text, table_bytes bigint, index_bytes bigint)
 language sql stable security definer set search_path = ''
 -- Reading the size of a table waits while another session holds an exclusive lock on it.
 set lock_timeout = '500ms'
@@ -3999,11 +3355,9 @@ begin atomic
     and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
   group by 1;
 end;
-
 comment on function administration.table_sizes is
-  'Size in bytes of each table and of all its indexes; a partitioned table counts with its partitions. Definer: '
-  'sizes, which tell about hidden rows, are revoked from every role but the owner.';
-
+  'Size in bytes of each table and of all its indexes; a partitioned table counts with its partitions. Definer: sizes, which '
+  'tell about hidden rows, are revoked from every role but the owner.';
 grant execute on function administration.block_reads, administration.table_sizes to l9_worker;
 --! EndIncluded 030-administration/170-database-statistics.sql
 --! Included 035-words/000-schema.sql
@@ -4015,65 +3369,53 @@ grant usage on schema words to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- The languages of memories and the configuration of PostgreSQL for each. Triggers, settings and searches ask which
 -- there are, and parse() asks for the configuration.
 
-create function words.languages()
-returns text[]
-language sql immutable parallel safe
+create function words.languages() returns text[] language sql immutable parallel safe
 return array[
-  'none', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish', 'french', 'german', 'greek',
-  'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese', 'romanian', 'russian',
+  'none', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish', 'french', 'german',
+  'greek', 'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali', 'norwegian', 'portuguese', 'romanian',
+  'russian',
   'serbian', 'spanish', 'swedish', 'tamil', 'turkish', 'yiddish'];
-
 comment on function words.languages is
-  'The languages that a memory may have: those for which PostgreSQL has a stemmer, and none, which keeps every word '
-  'as it is.';
+  'The languages that a memory may have: those for which PostgreSQL has a stemmer, and none, which keeps every word as it is.';
 
-create function words.text_config(language text)
-returns regconfig
+create function words.text_config(language text) returns regconfig
 language sql immutable parallel safe strict set search_path = ''
 -- The configurations of pg_catalog are part of PostgreSQL, with fixed ids.
-return ('pg_catalog.' || case when language <> 'none' and language = any (words.languages()) then language else 'simple' end)::pg_catalog.regconfig;
-
+return ('pg_catalog.' || case when language <> 'none' and language = any (words.languages()) then language
+  else 'simple' end)::pg_catalog.regconfig;
 comment on function words.text_config is
   'The text search configuration of a language. none and unknown languages have the configuration simple.';
-
 grant execute on function words.text_config, words.languages to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/010-languages.sql
 --! Included 035-words/012-characters.sql
 -- What characters are for words: those that nobody sees, those that separate words, and those that are words of their own. They
 -- are told by their code points alone, so that the result does not depend on the database's locale.
 
-create function words.invisible_characters()
-returns text
+create function words.invisible_characters() returns text
 language sql immutable parallel safe
 -- Soft hyphen; grapheme joiner; marks of direction; vowel separators and selectors of Mongolian; zero-width space, non-joiner
 -- and joiner; word joiner and invisible operators; variation selectors; byte order mark; tags.
 return '\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff';
-
 comment on function words.invisible_characters is
   'Characters without a shape that stand within words, for use within the brackets of a regular expression.';
 
-create function words.without_invisible(content text)
-returns text
+create function words.without_invisible(content text) returns text
 language sql immutable parallel safe set search_path = ''
 -- The test is several times faster than the replacement.
 return case when content ~ ('[' || words.invisible_characters() || ']')
   then pg_catalog.regexp_replace(content, '[' || words.invisible_characters() || ']+', '', 'g') else content end;
-
 comment on function words.without_invisible is 'A text without its invisible_characters(): they cut no word in two.';
 
-create function words.symbol_characters()
-returns text
+create function words.symbol_characters() returns text
 language sql immutable parallel safe
 -- Signs of money, copyright and degrees; arrows, mathematics and technical signs; geometric shapes, dingbats and emoji.
 return '\u00a2-\u00a5\u00a7\u00a9\u00ae\u00b0\u00b1\u00b6\u00d7\u00f7\u20a0-\u20cf\u2117\u2120-\u2122'
-  '\u2190-\u23ff\u25a0-\u27bf\u27f0-\u27ff\u2900-\u2bff\u303d\U0001f000-\U0001f0ff\U0001f18e\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff';
-
+  '\u2190-\u23ff\u25a0-\u27bf\u27f0-\u27ff\u2900-\u2bff\u303d'
+  '\U0001f000-\U0001f0ff\U0001f18e\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff';
 comment on function words.symbol_characters is
   'Characters that are words of their own, such as emoji, for use within the brackets of a regular expression.';
 
-create function words.symbols(content text)
-returns text[]
-language sql immutable parallel safe set search_path = ''
+create function words.symbols(content text) returns text[] language sql immutable parallel safe set search_path = ''
 return array(
   with found as materialized (
     -- A flag, a key, or a symbol with its variation, color of skin and tags, joined with others by zero-width joiners.
@@ -4090,15 +3432,12 @@ return array(
   select p.symbol from plain p
   union
   select part.symbol from plain p cross join lateral pg_catalog.string_to_table(p.symbol, U&'\200D') as part (symbol));
-
 comment on function words.symbols is
-  'The different symbols of a text as words: as they are written without variation selectors, without the colors of '
-  'skins, and the parts of those that are joined from several.';
+  'The different symbols of a text as words: as they are written without variation selectors, without the colors of skins, and '
+  'the parts of those that are joined from several.';
 
-create function words.cleaned(content text)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function words.cleaned(content text) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   -- In some locales symbols, dashes and quotation marks count as letters. A key is a symbol with its digit.
   content := regexp_replace(words.without_invisible(regexp_replace(content,
@@ -4108,35 +3447,27 @@ begin
     ' ', 'g');
   -- Full-width letters and ligatures become plain letters, and an accent that is a character of its own joins its letter.
   return case when octet_length(content) = length(content) then content else normalize(content, nfkc) end;
-end
-$$;
-
+end $$;
 comment on function words.cleaned is
-  'A text that is not ASCII without what is no letter and no digit of a word: invisible characters, symbols, dashes '
-  'and quotation marks.';
-
-grant execute on function
-  words.invisible_characters, words.without_invisible, words.symbol_characters, words.symbols, words.cleaned
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'A text that is not ASCII without what is no letter and no digit of a word: invisible characters, symbols, dashes and '
+  'quotation marks.';
+grant execute on function words.invisible_characters, words.without_invisible, words.symbol_characters, words.symbols,
+  words.cleaned to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/012-characters.sql
 --! Included 035-words/014-fold.sql
 -- The plain forms of words with accents and other marks. The parser adds them beside the words as they are written, in texts and
 -- in queries, so that each finds the other and what is written alike comes first. The tables stand here, because an extension
 -- that removes accents is not part of the embedded engine.
 
-create function words.to_lower(content text, is_ascii boolean)
-returns text
+create function words.to_lower(content text, is_ascii boolean) returns text
 language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 -- The parser lowers words itself, by the locale of the database, which may not know É.
 return case when is_ascii then content else pg_catalog.lower(content collate pg_catalog.pg_c_utf8) end;
-
 comment on function words.to_lower is 'A text in lower case if it is not ASCII, in the same way on every server.';
 
-create function words.fold(content text, spells_out boolean default false)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function words.fold(content text, spells_out boolean default false) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   content := words.to_lower(content, false);
   if octet_length(content) = length(content) then
@@ -4161,15 +3492,12 @@ begin
     content := replace(replace(replace(replace(content, 'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th');
   end if;
   return normalize(content, nfc);
-end
-$$;
-
+end $$;
 comment on function words.fold is
-  'A text in lower case, with plain letters in the place of those with accents and other marks: jurgen for Jürgen, '
-  'weissbier for Weißbier. spells_out: with two letters for those that are also written so, as in juergen.';
+  'A text in lower case, with plain letters in the place of those with accents and other marks: jurgen for Jürgen, weissbier for '
+  'Weißbier. spells_out: with two letters for those that are also written so, as in juergen.';
 
-create function words.plain_forms(content text)
-returns table (written text, plain text)
+create function words.plain_forms(content text) returns table (written text, plain text)
 language sql immutable parallel safe set search_path = ''
 begin atomic
   with texts as materialized (
@@ -4189,31 +3517,24 @@ begin atomic
     as w (written, plain, folded)
   where f.once <> f.spelt and w.plain <> w.folded;
 end;
-
 comment on function words.plain_forms is
   'The words of a text that have plain forms, in lower case, with each of these: both forms of fold().';
-
-grant execute on function
-  words.to_lower, words.fold, words.plain_forms
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function words.to_lower, words.fold, words.plain_forms to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/014-fold.sql
 --! Included 035-words/020-character-pairs.sql
 -- The words of scripts without spaces, such as Chinese and Thai: pairs of characters, which parse() adds to the other
 -- words.
 
-create function words.unspaced_characters()
-returns text
+create function words.unspaced_characters() returns text
 language sql immutable parallel safe
 -- Thai, Lao, Myanmar, Khmer; the iteration mark and zero of Han; Hiragana, Katakana; Han; Hangul.
-return '\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecd\u1000-\u103f\u1050-\u109f\u1780-\u17d3\u3005\u3007\u3041-\u3096\u3099-\u30fa\u30fc-\u30ff'
-  '\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af\uac00-\ud7a3';
-
+return '\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ecd\u1000-\u103f\u1050-\u109f\u1780-\u17d3\u3005\u3007\u3041-\u3096'
+  '\u3099-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af\uac00-\ud7a3';
 comment on function words.unspaced_characters is
-  'Characters of scripts that are written without spaces or attach endings to words, for use within the brackets of '
-  'a regular expression: Chinese, Japanese, Korean, Thai, Lao, Myanmar, Khmer.';
+  'Characters of scripts that are written without spaces or attach endings to words, for use within the brackets of a regular '
+  'expression: Chinese, Japanese, Korean, Thai, Lao, Myanmar, Khmer.';
 
-create function words.character_pairs(content text, keeps_single boolean)
-returns tsvector
+create function words.character_pairs(content text, keeps_single boolean) returns tsvector
 language sql immutable parallel safe set search_path = ''
 return (
   select coalesce(pg_catalog.string_agg(
@@ -4232,31 +3553,23 @@ return (
       with ordinality as characters (this_one, place)
   ) c
   where c.this_one <> ' ');
-
 comment on function words.character_pairs is
-  'Each pair of adjacent characters of scripts without spaces, and characters that stand alone. If keeps_single is '
-  'true, every character is listed by itself too, without a position, so that a query of one character finds it.';
-
-grant execute on function
-  words.unspaced_characters, words.character_pairs
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'Each pair of adjacent characters of scripts without spaces, and characters that stand alone. If keeps_single is true, every '
+  'character is listed by itself too, without a position, so that a query of one character finds it.';
+grant execute on function words.unspaced_characters, words.character_pairs to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/020-character-pairs.sql
 --! Included 035-words/030-identifiers.sql
 -- How paths, versions, camelCase names and other identifiers become words. parse() calls these functions.
 
 -- Identifiers are recognised by ASCII letters alone, so that the result does not depend on the database's locale.
 
-create function words.has_identifiers(content text)
-returns boolean
-language sql immutable parallel safe strict
-return content ~ '[A-Za-z0-9][-_/.:@#\\]*[_/.:@#\\][A-Za-z0-9]|[A-Za-z0-9]-[0-9]|[0-9]-[A-Za-z]|[a-z][A-Z]|[A-Z][A-Z][a-z][a-z]|<[A-Za-z/]|[A-Za-z](\+\+|#)';
-
+create function words.has_identifiers(content text) returns boolean language sql immutable parallel safe strict
+return content ~ '[A-Za-z0-9][-_/.:@#\\]*[_/.:@#\\][A-Za-z0-9]|[A-Za-z0-9]-[0-9]|[0-9]-[A-Za-z]|[a-z][A-Z]|[A-Z][A-Z][a-z][a-z]'
+  '|<[A-Za-z/]|[A-Za-z](\+\+|#)';
 comment on function words.has_identifiers is
-  'True if a text contains anything that separate_identifiers(), split_camel_case() or whole_identifiers() works '
-  'on.';
+  'True if a text contains anything that separate_identifiers(), split_camel_case() or whole_identifiers() works on.';
 
-create function words.separate_identifiers(content text)
-returns text
+create function words.separate_identifiers(content text) returns text
 language sql immutable parallel safe strict set search_path = ''
 return pg_catalog.regexp_replace(
   -- The text parser would read -1 in A-1 as a negative number. In numbers such as 1.2.3 the points stay.
@@ -4267,22 +3580,17 @@ return pg_catalog.regexp_replace(
   else content end,
   -- It would also take a/b for a file, a:b for an address and <b> for a tag, and keep each as one word or none.
   '[_/:@#\\<>]+', ' ', 'g');
-
 comment on function words.separate_identifiers is
   'A text with spaces between the parts of its paths, qualified names, addresses and ticket ids.';
 
-create function words.split_camel_case(content text)
-returns text
-language sql immutable parallel safe strict set search_path = ''
+create function words.split_camel_case(content text) returns text language sql immutable parallel safe strict set search_path = ''
 return pg_catalog.regexp_replace(
   pg_catalog.regexp_replace(content, '([a-z0-9])([A-Z])', '\1 \2', 'g'),
   -- Two lower-case letters, because the plural URLs is one word.
   '([A-Z])([A-Z][a-z][a-z])', '\1 \2', 'g');
-
 comment on function words.split_camel_case is 'A text with spaces between the parts of its camelCase words.';
 
-create function words.whole_identifiers(content text)
-returns text[]
+create function words.whole_identifiers(content text) returns text[]
 language sql immutable parallel safe strict set search_path = ''
 return array(
   with found as (
@@ -4305,26 +3613,22 @@ return array(
   ) i (identifier)
   -- The text parser itself keeps words with hyphens whole, and knows their stems.
   where i.identifier ~ '[a-z0-9][-_/.:@#\\]*[_/.:@#\\][-_/.:@#\\]*[a-z0-9]|[a-z0-9]-[0-9]|[0-9]-[a-z]|^[a-z](\+\+|#)$');
-
 comment on function words.whole_identifiers is
-  'The identifiers of a text that are joined by _ / . : @ # \ or a hyphen beside a digit, in lower case, with the '
-  'file names of paths and the major and minor numbers of versions.';
-
-grant execute on function
-  words.has_identifiers, words.separate_identifiers, words.split_camel_case, words.whole_identifiers
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'The identifiers of a text that are joined by _ / . : @ # \ or a hyphen beside a digit, in lower case, with the file names of '
+  'paths and the major and minor numbers of versions.';
+grant execute on function words.has_identifiers, words.separate_identifiers, words.split_camel_case, words.whole_identifiers to
+  l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/030-identifiers.sql
 --! Included 035-words/040-parse.sql
 -- Turns a text into the words by which it is found. of_memory() and of_query() both call parse(), so that their words
 -- match.
 
-create function words.stems(content text, language text)
-returns tsvector
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function words.stems(content text, language text) returns tsvector
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- Most memories are English, and a constant needs no call.
-  config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig else words.text_config(language) end;
+  config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig
+    else words.text_config(language) end;
   -- Only of ASCII characters there are as many as bytes. A regular expression takes several times as long.
   is_ascii constant boolean := octet_length(content) = length(content);
   separated text;
@@ -4339,16 +3643,12 @@ begin
     -- What has no position is found, and counts as occurring once.
     || array_to_tsvector(words.whole_identifiers(content))
     || case when split = separated then '' else strip(to_tsvector(config, words.to_lower(separated, is_ascii))) end;
-end
-$$;
-
+end $$;
 comment on function words.stems is
   'The stems of the words of a cleaned() text, the parts of its identifiers, and the identifiers as a whole.';
 
-create function words.parse(content text, language text, is_query boolean)
-returns tsvector
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function words.parse(content text, language text, is_query boolean) returns tsvector
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   pairs tsvector := '';
   symbols text[];
@@ -4373,14 +3673,11 @@ begin
   return pairs || words.stems(content, language)
     || case when plain is null then '' else strip(words.stems(plain, language)) end
     || array_to_tsvector(symbols);
-end
-$$;
-
+end $$;
 comment on function words.parse is
-  'The words of a text of at most max_piece_characters() characters: stems() of its words and of their '
-  'plain_forms(), its symbols, and pairs of characters of scripts without spaces. For a query, single characters '
-  'are left out where there are pairs.';
-
+  'The words of a text of at most max_piece_characters() characters: stems() of its words and of their plain_forms(), its '
+  'symbols, and pairs of characters of scripts without spaces. For a query, single characters are left out where there are '
+  'pairs.';
 grant execute on function words.stems, words.parse to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/040-parse.sql
 --! Included 035-words/045-case-hash.sql
@@ -4394,28 +3691,26 @@ return
   -- Paths: from a root, of three parts, or to a file with an ending; file names by the endings of code and data.
   || '|^["''(=:\[]*[.~]{0,2}/[A-Za-z0-9_.~-]|/[^/\s]+/|/[A-Za-z0-9_-]+\.[A-Za-z0-9]|://'
   || '|[A-Za-z0-9_-]\.(?:java|kt|py|rb|go|rs|c|h|cc|cpp|hpp|cs|php|swift|scala|lua|pl|r|ts|tsx|jsx|mjs|cjs|sh|bash|ps1|sql'
-  || '|md|txt|json|jsonl|ya?ml|toml|ini|conf|cfg|env|xml|html?|css|scss|csv|tsv|log|lock|proto|gradle|properties|ipynb|tf|pem|key|crt|so|dll'
-  || '|exe|jar|zip|gz|tar|pdf|png|svg)(?:[^A-Za-z0-9]|$)'
+  || '|md|txt|json|jsonl|ya?ml|toml|ini|conf|cfg|env|xml|html?|css|scss|csv|tsv|log|lock|proto|gradle|properties|ipynb|tf'
+  || '|pem|key|crt|so|dll|exe|jar|zip|gz|tar|pdf|png|svg)(?:[^A-Za-z0-9]|$)'
   -- Words with inner capitals or _, but no plurals of abbreviations (APIs).
   || '|[A-Za-z0-9]_+[A-Za-z0-9]|[a-z][a-z0-9]*[A-Z]|[A-Z][A-Z](?:[a-z][a-z]|[a-rt-z](?:[^A-Za-z]|$))'
   -- Numbers with units that are others in the other case (mW, MW), and metals that are gases in capitals (Co).
-  || '|^[^A-Za-z]*[0-9] ?(?:[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN]))(?:[^A-Za-z0-9]|$)'
+  || '|^[^A-Za-z]*[0-9] ?(?:[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]'
+  || '|[lL]|[nN]))(?:[^A-Za-z0-9]|$)'
   || '|^(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
-
 comment on function words.telling_case is
-  'A regular expression for what stands between two spaces, true if its case tells: options, variables, paths, '
-  'identifiers, numbers with units.';
+  'A regular expression for what stands between two spaces, true if its case tells: options, variables, paths, identifiers, '
+  'numbers with units.';
 
 create function words.may_tell_case() returns text language sql immutable parallel safe
 return '[_`$%\\/=]|-[A-Za-z]|\.[a-z]|[a-z0-9][A-Z]|[A-Z][A-Z]'
-  || '|[0-9] ?[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN])(?:[^A-Za-z0-9]|$)'
-  || '|(?:^|[^A-Za-z])(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
-
+  || '|[0-9] ?[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN])'
+  || '(?:[^A-Za-z0-9]|$)|(?:^|[^A-Za-z])(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
 comment on function words.may_tell_case is
   'A regular expression for texts that may hold something of telling_case(). It is false for most prose, in a tenth of the time.';
 
-create function words.telling_lines(content text) returns text
-language sql immutable parallel safe strict set search_path = ''
+create function words.telling_lines(content text) returns text language sql immutable parallel safe strict set search_path = ''
 return (
   with lines as (
     select l.n, l.line, pg_catalog.lag(l.line) over w as before, l.line ~ '^(\s{2}|\t)' as is_indented
@@ -4435,14 +3730,12 @@ return (
   select pg_catalog.string_agg(case when m.is_indented then m.line else '.' || m.line end, E'\n' order by m.n)
   from marked m
   where m.is_code or m.follows_code);
-
 comment on function words.telling_lines is
-  'The lines of the indented blocks of a text, each with the lines before and after it, as they are written; null '
-  'if there is none.';
+  'The lines of the indented blocks of a text, each with the lines before and after it, as they are written; null if there is '
+  'none.';
 
 create function words.case_hash(content text) returns bytea
-language plpgsql immutable parallel safe strict set search_path = ''
-as $$
+language plpgsql immutable parallel safe strict set search_path = '' as $$
 declare
   telling text := '';
 begin
@@ -4461,21 +3754,18 @@ begin
     telling := telling || coalesce(E'\n\n' || words.telling_lines(btrim(content, E' \t\r\n')), '');
   end if;
   return case when telling <> '' then sha256(convert_to(telling, 'UTF8')) end;
-end
-$$;
-
+end $$;
 comment on function words.case_hash is
-  'SHA-256 of what case and indentation mean in a text: words with inner capitals or _, options, variables, paths, '
-  'code spans, units, and indented blocks. Null for prose, which says the same in any case.';
-
-grant execute on function words.telling_case, words.may_tell_case, words.telling_lines, words.case_hash to l9_agent, l9_admin, l9_worker;
+  'SHA-256 of what case and indentation mean in a text: words with inner capitals or _, options, variables, paths, code spans, '
+  'units, and indented blocks. Null for prose, which says the same in any case.';
+grant execute on function words.telling_case, words.may_tell_case, words.telling_lines, words.case_hash to l9_agent,
+  l9_admin, l9_worker;
 --! EndIncluded 035-words/045-case-hash.sql
 --! Included 035-words/050-date-words.sql
 -- The words of a date, so that a query for a day or month finds a memory. of_memory() and the trigger that sets
 -- packet_store.words call date_words().
 
-create function words.date_words(event_time timestamptz)
-returns tsvector
+create function words.date_words(event_time timestamptz) returns tsvector
 language sql immutable parallel safe strict set search_path = ''
 return case when pg_catalog.isfinite(event_time) then (
   select pg_catalog.array_to_tsvector(array[
@@ -4485,19 +3775,20 @@ return case when pg_catalog.isfinite(event_time) then (
   from (
     -- to_char() depends on settings, so it may not be used in an immutable function.
     select
-      extract(year from event_time at time zone 'UTC')::integer as year, extract(month from event_time at time zone 'UTC')::integer as month,
-      extract(day from event_time at time zone 'UTC')::integer as day, extract(isodow from event_time at time zone 'UTC')::integer as weekday
+      extract(year from event_time at time zone 'UTC')::integer as year,
+      extract(month from event_time at time zone 'UTC')::integer as month,
+      extract(day from event_time at time zone 'UTC')::integer as day,
+      extract(isodow from event_time at time zone 'UTC')::integer as weekday
   ) date
   cross join lateral (
-    select (array['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september', 'october', 'november', 'december'])
+    select (array[
+      'january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september', 'october', 'november', 'december'])
       [date.month] as name
   ) month)
 end;
-
 comment on function words.date_words is
-  'Year, month, day, weekday and date of a time in UTC, so that a query for "Friday", "May 2023" or "2023-05-12" '
-  'finds it. They have no positions, so each counts as occurring once. Null if the time is infinite.';
-
+  'Year, month, day, weekday and date of a time in UTC, so that a query for "Friday", "May 2023" or "2023-05-12" finds it. They '
+  'have no positions, so each counts as occurring once. Null if the time is infinite.';
 grant execute on function words.date_words to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/050-date-words.sql
 --! Included 035-words/060-of-memory.sql
@@ -4505,29 +3796,23 @@ grant execute on function words.date_words to l9_agent, l9_admin, l9_platform_ad
 -- that look at earlier versions.
 
 create function words.max_piece_characters() returns integer language sql immutable parallel safe return 8192;
-
 comment on function words.max_piece_characters is
   'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
 
 create function words.max_lexemes() returns integer language sql immutable parallel safe return 25000;
-
 comment on function words.max_lexemes is
-  'When to leave out the rest of a long content: once it has this many different words. words.index_text() of '
-  '46,000 would not fit into one tsvector.';
+  'When to leave out the rest of a long content: once it has this many different words. words.index_text() of 46,000 would not '
+  'fit into one tsvector.';
 
 create function words.max_word_bytes() returns integer language sql immutable parallel safe return 2000;
-
-comment on function words.max_word_bytes is
-  'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
+comment on function words.max_word_bytes is 'A word of so many bytes fits into a tsvector. Longer ones may be left out.';
 
 -- A long content is parsed in pieces, cut at white space, because the words of all of it may not fit into one
 -- tsvector.
-create function words.of_content(content text, language text)
-returns tsvector
+create function words.of_content(content text, language text) returns tsvector
 language plpgsql immutable parallel safe set search_path = ''
 -- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.
-set client_min_messages = warning
-as $$
+set client_min_messages = warning as $$
 declare
   total constant integer := length(content);
   most constant integer := words.max_piece_characters();
@@ -4555,14 +3840,10 @@ begin
     place := place + length(piece);
   end loop;
   return answer;
-end
-$$;
+end $$;
+comment on function words.of_content is 'The words of a content of any length. Of one with too many words, the end is left out.';
 
-comment on function words.of_content is
-  'The words of a content of any length. Of one with too many words, the end is left out.';
-
-create function words.of_memory(content text, language text, event_time timestamptz, kind text)
-returns tsvector
+create function words.of_memory(content text, language text, event_time timestamptz, kind text) returns tsvector
 language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 return case
@@ -4570,48 +3851,39 @@ return case
     when octet_length(content) <= words.max_word_bytes() then words.parse(content, language, is_query => false)
     else words.of_content(content, language)
   end || case when kind = 'message' then coalesce(words.date_words(event_time), '') else '' end;
-
 comment on function words.of_memory is
-  'The words by which a memory is found: those of its content and, for a message, the date of the event. Of a '
-  'content with too many words, the end is left out.';
-
-grant execute on function
-  words.max_piece_characters, words.max_lexemes, words.max_word_bytes, words.of_content, words.of_memory
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'The words by which a memory is found: those of its content and, for a message, the date of the event. Of a content with too '
+  'many words, the end is left out.';
+grant execute on function words.max_piece_characters, words.max_lexemes, words.max_word_bytes, words.of_content, words.of_memory
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/060-of-memory.sql
 --! Included 035-words/070-of-query.sql
 -- The words of a query, in the form that the words of memories have. Searches, suggestions and the search for
 -- near-duplicates call of_query_in().
 
-create function words.of_query(query text, language text)
-returns text[]
+create function words.of_query(query text, language text) returns text[]
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
 return array(
   select w.lexeme
   from pg_catalog.unnest(words.parse(pg_catalog.left(query, words.max_piece_characters()), language, is_query => true)) as w
   -- Whole identifiers have no positions. They are rare words, so they come first.
   order by w.positions[1] nulls first, w.lexeme collate "C");
-
 comment on function words.of_query is
-  'The different words of a query as of_memory() writes them, without stop words: whole identifiers, then the '
-  'others in the order of their first occurrence.';
+  'The different words of a query as of_memory() writes them, without stop words: whole identifiers, then the others in the '
+  'order of their first occurrence.';
 
-create function words.of_query_in(query text, languages text[])
-returns text[]
+create function words.of_query_in(query text, languages text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
 return case when pg_catalog.cardinality(languages) = 1 then words.of_query(query, languages[1]) else array(
   select w.lexeme
   from pg_catalog.unnest(languages) as l (language)
   cross join lateral pg_catalog.unnest(words.of_query(query, l.language)) with ordinality as w (lexeme, place)
-  group by w.lexeme
-  order by min(w.place), w.lexeme collate "C")
+  group by w.lexeme order by min(w.place), w.lexeme collate "C")
 end;
-
 comment on function words.of_query_in is
   'The words of a query in each of several languages, so that it matches memories in any of them.';
 
-create function words.forms_in_query(query text, languages text[])
-returns table (lexeme text, forms text[])
+create function words.forms_in_query(query text, languages text[]) returns table (lexeme text, forms text[])
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
 begin atomic
   with texts as materialized (
@@ -4629,66 +3901,50 @@ begin atomic
     select p.written, p.written as lexeme from pairs p union select p.written, p.plain from pairs p
   )
   select m.lexeme, pg_catalog.array_agg(distinct other.lexeme)
-  from members m join members other on other.written = m.written
-  group by m.lexeme;
+  from members m join members other on other.written = m.written group by m.lexeme;
 end;
-
 comment on function words.forms_in_query is
-  'The words of a query, in any of the languages, that have other forms, as written and plain, each with all forms '
-  'of its word. Whoever has one of them has the word.';
-
-grant execute on function
-  words.of_query, words.of_query_in, words.forms_in_query
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'The words of a query, in any of the languages, that have other forms, as written and plain, each with all forms of its word. '
+  'Whoever has one of them has the word.';
+grant execute on function words.of_query, words.of_query_in, words.forms_in_query to l9_agent, l9_admin, l9_platform_admin,
+  l9_worker;
 --! EndIncluded 035-words/070-of-query.sql
 --! Included 035-words/080-index-text.sql
 -- What the BM25 indexes of packet_store hold: hashes of words in place of the words. The indexes and walk_words()
 -- call index_text(), a generated column calls length().
 
-create function words.index_token(lexeme text)
-returns text
+create function words.index_token(lexeme text) returns text
 language sql immutable parallel safe strict
 -- Without a search_path the call is inlined.
 -- Digits alone: a text parser takes four times as long over words of letters and digits.
 return (2147483648 + pg_catalog.hashtext(lexeme))::text;
-
 comment on function words.index_token is
-  'A word as the index of words holds it: its hash as a number without a sign, which a text parser takes for one '
-  'word. Two words may share a token; a search compares the words themselves.';
+  'A word as the index of words holds it: its hash as a number without a sign, which a text parser takes for one word. Two words '
+  'may share a token; a search compares the words themselves.';
 
-create function words.index_text(words tsvector)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function words.index_text(words tsvector) returns text language sql immutable parallel safe set search_path = ''
 return (
   select coalesce(pg_catalog.string_agg(
     -- Most words occur once, or have no position.
-    case when pg_catalog.cardinality(w.positions) > 1 then pg_catalog.repeat(words.index_token(w.lexeme) || ' ', pg_catalog.cardinality(w.positions))
+    case when pg_catalog.cardinality(w.positions) > 1 then pg_catalog.repeat(
+      words.index_token(w.lexeme) || ' ', pg_catalog.cardinality(w.positions))
     else words.index_token(w.lexeme) || ' ' end, ''), '')
   from pg_catalog.unnest(index_text.words) as w);
-
 comment on function words.index_text is
-  'The text that a BM25 index with text_config simple indexes: the index_token() of each word, as often as the word '
-  'occurs.';
+  'The text that a BM25 index with text_config simple indexes: the index_token() of each word, as often as the word occurs.';
 
-create function words.length(words tsvector)
-returns integer
-language sql immutable parallel safe set search_path = ''
-return (select coalesce(sum(coalesce(pg_catalog.cardinality(w.positions), 1)), 0)::integer from pg_catalog.unnest(length.words) as w);
-
+create function words.length(words tsvector) returns integer language sql immutable parallel safe set search_path = ''
+return (select coalesce(sum(coalesce(pg_catalog.cardinality(w.positions), 1)), 0)::integer
+  from pg_catalog.unnest(length.words) as w);
 comment on function words.length is
-  'How many words a text has, stop words excepted. Words without positions, such as those of the date, count once, '
-  'as they do in a search.';
-
-grant execute on function
-  words.index_token, words.index_text, words.length
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'How many words a text has, stop words excepted. Words without positions, such as those of the date, count once, as they do in '
+  'a search.';
+grant execute on function words.index_token, words.index_text, words.length to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/080-index-text.sql
 --! Included 035-words/090-detect-language.sql
 -- Guesses the language of a text. The trigger that chooses the language of a memory calls detect_language().
 
-create function words.script_of(language text)
-returns text
-language sql immutable parallel safe
+create function words.script_of(language text) returns text language sql immutable parallel safe
 return case language
   when 'arabic' then '[\u0600-\u06ff]'
   when 'armenian' then '[\u0530-\u058f]'
@@ -4699,39 +3955,33 @@ return case language
   when 'tamil' then '[\u0b80-\u0bff]'
   when 'yiddish' then '[\u0590-\u05ff]'
 end;
-
 comment on function words.script_of is
-  'A regular expression for the letters of a language that is always written in a script of its own; null for the '
-  'others.';
+  'A regular expression for the letters of a language that is always written in a script of its own; null for the others.';
 
-create function words.detect_language(content text, languages text[])
-returns text
+create function words.detect_language(content text, languages text[]) returns text
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
 return case when pg_catalog.cardinality(languages) <= 1 then languages[1] else (
   select l.language
   from pg_catalog.left(content, 2000) as beginning (text),
     pg_catalog.unnest(languages) with ordinality as l (language, place)
   order by
-    coalesce(pg_catalog.regexp_count(beginning.text, words.script_of(l.language)) * 3 > pg_catalog.length(beginning.text), false) desc,
+    coalesce(
+      pg_catalog.regexp_count(beginning.text, words.script_of(l.language)) * 3 > pg_catalog.length(beginning.text), false) desc,
     -- Stop words are up to half of a text, and only the configuration of their language drops them.
     words.length(pg_catalog.to_tsvector(words.text_config(l.language), beginning.text)),
     l.place
   limit 1)
 end;
-
 comment on function words.detect_language is
-  'That one of the languages in which a text is probably written: by its script, then by its stop words; the first '
-  'one if both leave it open.';
-
+  'That one of the languages in which a text is probably written: by its script, then by its stop words; the first one if both '
+  'leave it open.';
 grant execute on function words.script_of, words.detect_language to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 035-words/090-detect-language.sql
 --! Included 036-secrets/000-schema.sql
 create schema secrets;
-
 comment on schema secrets is
-  'Finds secrets in texts and keeps them out of the tables. Not exposed over GraphQL; callers can execute only the '
-  'functions granted to them one by one.';
-
+  'Finds secrets in texts and keeps them out of the tables. Not exposed over GraphQL; callers can execute only the functions '
+  'granted to them one by one.';
 grant usage on schema secrets to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 036-secrets/000-schema.sql
 --! Included 036-secrets/010-secret-patterns.sql
@@ -4739,15 +3989,11 @@ grant usage on schema secrets to l9_agent, l9_admin, l9_platform_admin, l9_worke
 -- find_in_text() and redact_text() compare texts with them.
 
 create function secrets.max_expression_bytes() returns integer language sql immutable parallel safe return 2000;
-
 comment on function secrets.max_expression_bytes is
   'The longest regular expression of a tenant''s pattern or exception, in bytes.';
 
-create function secrets.is_pattern_name(name text)
-returns boolean
-language sql immutable parallel safe
+create function secrets.is_pattern_name(name text) returns boolean language sql immutable parallel safe
 return name ~ '^[a-z][a-z0-9-]{0,62}$';
-
 comment on function secrets.is_pattern_name is
   'True if a pattern may have this name: lower-case letters, digits and -, at most 63.';
 
@@ -4766,17 +4012,18 @@ create table public.secret_patterns (
   created_at timestamptz not null default now(),
   constraint secret_pattern_name_unique unique nulls not distinct (tenant_id, name),
   constraint secret_pattern_name_plain check (secrets.is_pattern_name(name)),
-  constraint secret_pattern_expression_short check (tenant_id is null or octet_length(expression) <= secrets.max_expression_bytes()),
+  constraint secret_pattern_expression_short check (
+    tenant_id is null or octet_length(expression) <= secrets.max_expression_bytes()),
   constraint secret_pattern_keywords_long check (array_position(keywords, null) is null and not ('' = any (keywords))),
   constraint secret_pattern_verification_known check (verification in (
-    'placeholder', 'crc32', 'random token', 'value', 'quoted value', 'command value', 'labelled value', 'labelled token', 'random', 'base64', 'long token',
+    'placeholder', 'crc32', 'random token', 'value', 'quoted value', 'command value', 'labelled value', 'labelled token',
+    'random', 'base64', 'long token',
     'encoded key', 'basic', 'luhn', 'iban', 'any', 'any value')),
   constraint secret_pattern_severity_known check (severity in ('credential', 'personal', 'strict', 'session'))
 );
-
 comment on table public.secret_patterns is
-  'Patterns of secrets: the built-in ones (tenant_id is null) and those that the administrators of a '
-  'tenant added with register_secret_pattern().';
+  'Patterns of secrets: the built-in ones (tenant_id is null) and those that the administrators of a tenant added with '
+  'register_secret_pattern().';
 comment on column public.secret_patterns.pattern_id is 'Id of the pattern.';
 comment on column public.secret_patterns.tenant_id is
   'The tenant that added the pattern; null for a built-in one, which holds for all.';
@@ -4786,17 +4033,17 @@ comment on column public.secret_patterns.finds is 'What the pattern finds.';
 comment on column public.secret_patterns.expression is
   'A regular expression of PostgreSQL. If it has a capturing group, that is the secret; else the whole match is.';
 comment on column public.secret_patterns.keywords is
-  'Texts, in the same case, one of which stands in every match, within or beside 20 or more letters, digits, - and '
-  '_ in a row: other texts need no second look. Null if there is no such text.';
+  'Texts, in the same case, one of which stands in every match, within or beside 20 or more letters, digits, - and _ in a row: '
+  'other texts need no second look. Null if there is no such text.';
 comment on column public.secret_patterns.hint is
-  'A quick regular expression that matches wherever the pattern does, for a pattern without keywords. Null: the '
-  'pattern is tried on every text that needs a second look.';
+  'A quick regular expression that matches wherever the pattern does, for a pattern without keywords. Null: the pattern is tried '
+  'on every text that needs a second look.';
 comment on column public.secret_patterns.verification is
-  'What a match must pass beside: that it is no placeholder, that it looks like the value of a password, is random, '
-  'or has a valid check digit.';
+  'What a match must pass beside: that it is no placeholder, that it looks like the value of a password, is random, or has a '
+  'valid check digit.';
 comment on column public.secret_patterns.severity is
-  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in '
-  'sessions and by find_secrets(). session: looked for only in sessions, which fail closed.';
+  'credential: guarded in every tenant. personal: guarded only where the tenant sets it. strict: looked for only in sessions and '
+  'by find_secrets(). session: looked for only in sessions, which fail closed.';
 comment on column public.secret_patterns.source is 'Where the format is described, or who added the pattern.';
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';
@@ -4811,39 +4058,34 @@ grant select on public.secret_patterns to l9_agent, l9_admin, l9_platform_admin;
 --! Included 036-secrets/015-token-formats.sql
 -- The formats of providers' tokens: one row each, from which the built-in patterns for tokens are made. A provider is added or
 -- corrected here.
-create function secrets.literal(keyword text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.literal(keyword text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.regexp_replace(keyword, '[^A-Za-z0-9_-]', '\\\&', 'g');
-
 comment on function secrets.literal is 'A regular expression that matches exactly this text.';
 
 create type secrets.token_format as (
   pattern text, provider text, starts text[], body text, markers text[], verification text, source text);
 comment on type secrets.token_format is 'The format of a provider''s tokens.';
-comment on column secrets.token_format.pattern is
-  'The name of the pattern that finds it. Several formats may share one.';
+comment on column secrets.token_format.pattern is 'The name of the pattern that finds it. Several formats may share one.';
 comment on column secrets.token_format.provider is 'What it is a token of.';
 comment on column secrets.token_format.starts is 'How it may begin; empty if every character is random.';
 comment on column secrets.token_format.body is
-  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between '
-  'them. The alphabets are those of alphabet().';
+  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between them. The '
+  'alphabets are those of alphabet().';
 comment on column secrets.token_format.markers is
-  'Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look '
-  'for.';
+  'Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look for.';
 comment on column secrets.token_format.verification is
-  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last '
-  'six characters are a checksum, which proves it.';
+  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last six characters '
+  'are a checksum, which proves it.';
 comment on column secrets.token_format.source is 'Where the format is described.';
 
 -- Grouped by what the tokens are for. The columns of each row are those of the type token_format.
-create function secrets.token_formats()
-returns setof secrets.token_format
+create function secrets.token_formats() returns setof secrets.token_format
 language sql immutable parallel safe set search_path = ''
 begin atomic
   values
     -- Code, packages and builds.
-    ('github-token', 'GitHub', '{ghp_,gho_,ghu_,ghs_,ghr_}'::text[], '{base62 36+}', null::text[], 'crc32', 'GitHub, token formats'),
+    ('github-token', 'GitHub', '{ghp_,gho_,ghu_,ghs_,ghr_}'::text[], '{base62 36+}', null::text[], 'crc32',
+      'GitHub, token formats'),
     ('github-token', 'GitHub, fine-grained', '{github_pat_}', '{word 40+}', null, null, 'GitHub, token formats'),
     ('gitlab-token', 'GitLab', '{glpat-,gldt-,glrt-,glcbt-,glptt-,glft-,glimt-,glagent-,glsoat-,gloas-,glffct-,glwt-,GR1348941}',
       '{url64. 20+}', null, null, 'GitLab, token prefixes'),
@@ -4868,13 +4110,16 @@ begin atomic
     -- Clouds and hosting.
     ('aws-access-key-id', 'AWS', '{AKIA,ASIA,ABIA,ACCA}', '{base32 16}', null, null, 'AWS IAM, unique identifiers'),
     ('aws-bedrock-key', 'Amazon Bedrock', '{ABSK}', '{base64= 100+}', null, null, 'Amazon Bedrock, API keys'),
-    ('aws-bedrock-key', 'Amazon Bedrock, short-lived', '{bedrock-api-key-}', '{base64= 40+}', null, null, 'Amazon Bedrock, API keys'),
+    ('aws-bedrock-key', 'Amazon Bedrock, short-lived', '{bedrock-api-key-}', '{base64= 40+}', null, null,
+      'Amazon Bedrock, API keys'),
     ('google-api-key', 'Google', '{AIza}', '{url64 35+}', null, null, 'Google Cloud, API keys'),
     ('google-oauth', 'Google, client secrets', '{GOCSPX-}', '{url64 24+}', null, null, 'Google Cloud, authentication'),
     ('google-oauth', 'Google, access tokens', '{ya29.}', '{url64 20+}', null, null, 'Google Cloud, authentication'),
     ('google-oauth', 'Google, refresh tokens', '{1//0}', '{url64 40+}', null, null, 'Google Cloud, authentication'),
-    ('azure-client-secret', 'Microsoft Entra', '{}', '{url64~. 3}7Q~{url64~. 31-34}', '{7Q~}', null, 'Microsoft Entra, credentials'),
-    ('azure-client-secret', 'Microsoft Entra', '{}', '{url64~. 3}8Q~{url64~. 31-34}', '{8Q~}', null, 'Microsoft Entra, credentials'),
+    ('azure-client-secret', 'Microsoft Entra', '{}', '{url64~. 3}7Q~{url64~. 31-34}', '{7Q~}', null,
+      'Microsoft Entra, credentials'),
+    ('azure-client-secret', 'Microsoft Entra', '{}', '{url64~. 3}8Q~{url64~. 31-34}', '{8Q~}', null,
+      'Microsoft Entra, credentials'),
     ('azure-key', 'Azure Storage', '{}', '{base64 76}+ASt{base64 6}==', '{+ASt}', null, 'Microsoft, identifiable secrets'),
     ('azure-key', 'Azure Batch', '{}', '{base64 76}+ABa{base64 6}==', '{+ABa}', null, 'Microsoft, identifiable secrets'),
     ('azure-key', 'Azure Cosmos DB', '{}', '{base64 76}ACDb{base64 6}==', '{ACDb}', null, 'Microsoft, identifiable secrets'),
@@ -4895,7 +4140,8 @@ begin atomic
     ('supabase-key', 'Supabase, access tokens', '{sbp_}', '{hex 40}', null, null, 'Supabase, API keys'),
     ('supabase-key', 'Supabase, secret keys', '{sb_secret_}', '{url64 20+}', null, null, 'Supabase, API keys'),
     ('neon-key', 'Neon', '{napi_}', '{base36 40+}', null, null, 'Neon, API keys'),
-    ('planetscale-token', 'PlanetScale', '{pscale_tkn_,pscale_pw_,pscale_oauth_}', '{url64. 32+}', null, null, 'PlanetScale, passwords'),
+    ('planetscale-token', 'PlanetScale', '{pscale_tkn_,pscale_pw_,pscale_oauth_}', '{url64. 32+}', null, null,
+      'PlanetScale, passwords'),
     ('aiven-password', 'Aiven', '{AVNS_}', '{url64 19+}', null, null, 'Aiven, service users'),
     ('mongodb-atlas-secret', 'MongoDB Atlas', '{mdb_sa_sk_}', '{url64 40+}', null, null, 'MongoDB Atlas, service accounts'),
     ('clickhouse-key', 'ClickHouse Cloud', '{4b1d}', '{base62 38}', null, 'random token', 'ClickHouse Cloud, API keys'),
@@ -4903,8 +4149,10 @@ begin atomic
     ('databricks-token', 'Databricks', '{dapi,dose}', '{hex 32}', null, null, 'Databricks, personal access tokens'),
     -- Keepers of secrets, networks and deployments.
     ('vault-token', 'HashiCorp Vault', '{hvs.,hvb.,hvr.}', '{url64 24+}', null, null, 'Vault, tokens'),
-    ('terraform-token', 'HCP Terraform', '{}', '{base62 14}.atlasv1.{url64= 60+}', '{.atlasv1.}', null, 'HCP Terraform, API tokens'),
-    ('doppler-token', 'Doppler', '{dp.pt.,dp.st.,dp.sa.,dp.ct.,dp.scim.,dp.audit.}', '{base62. 40+}', null, null, 'Doppler, auth tokens'),
+    ('terraform-token', 'HCP Terraform', '{}', '{base62 14}.atlasv1.{url64= 60+}', '{.atlasv1.}', null,
+      'HCP Terraform, API tokens'),
+    ('doppler-token', 'Doppler', '{dp.pt.,dp.st.,dp.sa.,dp.ct.,dp.scim.,dp.audit.}', '{base62. 40+}', null, null,
+      'Doppler, auth tokens'),
     ('pulumi-token', 'Pulumi', '{pul-}', '{hex 40}', null, null, 'Pulumi, access tokens'),
     ('onepassword-token', '1Password', '{ops_eyJ}', '{base64url= 60+}', null, null, '1Password, service accounts'),
     ('tailscale-key', 'Tailscale', '{tskey-}', '{lower 2-12}-{base62- 20+}', null, null, 'Tailscale, key prefixes'),
@@ -4940,19 +4188,23 @@ begin atomic
     ('stripe-key', 'Stripe and Svix, webhook secrets', '{whsec_}', '{base64= 24+}', null, null, 'Stripe, webhooks'),
     ('square-token', 'Square', '{sq0csp-,sq0atp-,sq0idp-}', '{url64 22+}', null, null, 'Square, access tokens'),
     ('square-token', 'Square, access tokens', '{EAAA}', '{url64 60}', null, 'random token', 'Square, access tokens'),
-    ('braintree-token', 'Braintree', '{access_token$production$,access_token$sandbox$}', '{base36 16}${hex 32}', null, null, 'Braintree, access tokens'),
-    ('plaid-token', 'Plaid', '{access-production-,access-development-,access-sandbox-}', '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null, 'Plaid, tokens'),
+    ('braintree-token', 'Braintree', '{access_token$production$,access_token$sandbox$}', '{base36 16}${hex 32}', null, null,
+      'Braintree, access tokens'),
+    ('plaid-token', 'Plaid', '{access-production-,access-development-,access-sandbox-}',
+      '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null, 'Plaid, tokens'),
     ('flutterwave-key', 'Flutterwave', '{FLWSECK-,FLWSECK_TEST-}', '{base36 32}-X', null, null, 'Flutterwave, API keys'),
     ('shopify-token', 'Shopify', '{shpat_,shpca_,shppa_,shpss_}', '{anyhex 32}', null, null, 'Shopify, access tokens'),
     ('shippo-token', 'Shippo', '{shippo_live_,shippo_test_}', '{hex 40}', null, null, 'Shippo, API tokens'),
     ('duffel-token', 'Duffel', '{duffel_live_,duffel_test_}', '{url64 43}', null, null, 'Duffel, access tokens'),
     ('easypost-key', 'EasyPost', '{EZAK,EZTK}', '{base62 54}', null, 'random token', 'EasyPost, API keys'),
     -- Mail, talk and telephones.
-    ('slack-token', 'Slack', '{xoxa-,xoxb-,xoxc-,xoxd-,xoxe-,xoxe.,xoxo-,xoxp-,xoxr-,xoxs-,xapp-}', '{base62%- 20+}', null, null, 'Slack, token types'),
+    ('slack-token', 'Slack', '{xoxa-,xoxb-,xoxc-,xoxd-,xoxe-,xoxe.,xoxo-,xoxp-,xoxr-,xoxs-,xapp-}', '{base62%- 20+}', null, null,
+      'Slack, token types'),
     ('slack-webhook', 'Slack', '{hooks.slack.com/services/,hooks.slack.com/workflows/,hooks.slack.com/triggers/}',
       '{word 6+}/{word 6+}/{word 20+}', null, null, 'Slack, incoming webhooks'),
     ('discord-token', 'Discord', '{M,N,O}', '{url64 23-27}.{url64 6}.{url64 27+}', '{}', null, 'Discord, reference'),
-    ('discord-webhook', 'Discord', '{discord.com/api/webhooks/,discordapp.com/api/webhooks/}', '{digit 17-20}/{url64 60+}', null, null, 'Discord, webhooks'),
+    ('discord-webhook', 'Discord', '{discord.com/api/webhooks/,discordapp.com/api/webhooks/}', '{digit 17-20}/{url64 60+}', null,
+      null, 'Discord, webhooks'),
     ('telegram-token', 'Telegram', '{}', '{digit 8-10}:AA{url64 33}', '{:AA}', null, 'Telegram, bot API'),
     ('twilio-key', 'Twilio', '{SK}', '{hex 32}', '{}', null, 'Twilio, API keys'),
     ('sendgrid-key', 'SendGrid', '{SG.}', '{url64 16-32}.{url64 32-64}', null, null, 'SendGrid, API keys'),
@@ -4973,7 +4225,8 @@ begin atomic
     ('typeform-token', 'Typeform', '{tfp_}', '{word 40+}', null, 'random token', 'Typeform, personal access tokens'),
     ('frameio-token', 'Frame.io', '{fio-u-}', '{url64= 64}', null, null, 'Frame.io, developer tokens'),
     ('contentful-token', 'Contentful', '{CFPAT-}', '{url64 43}', null, null, 'Contentful, personal access tokens'),
-    ('hubspot-token', 'HubSpot', '{pat-na1-,pat-na2-,pat-eu1-,pat-ap1-}', '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null, 'HubSpot, private apps'),
+    ('hubspot-token', 'HubSpot', '{pat-na1-,pat-na2-,pat-eu1-,pat-ap1-}', '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null,
+      'HubSpot, private apps'),
     ('mapbox-token', 'Mapbox', '{sk.eyJ,tk.eyJ}', '{url64 20+}.{url64 20+}', null, null, 'Mapbox, access tokens'),
     ('postman-key', 'Postman', '{PMAK-}', '{hex 24}-{hex 34}', null, null, 'Postman, API keys'),
     ('readme-key', 'ReadMe', '{rdme_}', '{base36 70}', null, null, 'ReadMe, API keys'),
@@ -4987,13 +4240,11 @@ begin atomic
     ('honeycomb-key', 'Honeycomb', '{hcaik_,hcbik_,hcalk_,hcblk_}', '{base36 32+}', null, null, 'Honeycomb, API keys'),
     ('prefect-key', 'Prefect', '{pnu_,pnb_}', '{base62 36}', null, 'random token', 'Prefect, API keys');
 end;
-
 comment on function secrets.token_formats is
-  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters '
-  'follow and how many, and its checksum if that is published.';
+  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters follow and how '
+  'many, and its checksum if that is published.';
 
-create function secrets.alphabet(name text)
-returns text
+create function secrets.alphabet(name text) returns text
 language sql immutable parallel safe set search_path = ''
 -- Names may be followed by more: url64. is the alphabet of URLs with the dot.
 return '[' || case substring(name from '^[a-z0-9]+')
@@ -5011,121 +4262,102 @@ return '[' || case substring(name from '^[a-z0-9]+')
   when 'base64url' then 'A-Za-z0-9+/_'
 end || replace(substring(name from '^[a-z0-9]+(.*)$'), '-', '')
   || case when name ~ '^(?:url64|base64url)|-' then '-' else '' end || ']';
-
 comment on function secrets.alphabet is
   'A regular expression for one character of an alphabet by its name, which signs may follow.';
 
-create function secrets.expression_of(format secrets.token_format)
-returns text
+create function secrets.expression_of(format secrets.token_format) returns text
 language sql immutable parallel safe set search_path = ''
 return (
-    select case when count(*) > 1 then '(?:' || pg_catalog.string_agg(secrets.literal(s), '|') || ')' else coalesce(min(secrets.literal(s)), '') end
+    select case when count(*) > 1 then '(?:' || pg_catalog.string_agg(secrets.literal(s), '|') || ')'
+      else coalesce(min(secrets.literal(s)), '') end
     from pg_catalog.unnest(format.starts) as s)
   || (
     select pg_catalog.string_agg(secrets.literal(m.groups[1]) || coalesce(secrets.alphabet(m.groups[2]) || case
         when m.groups[3] is null then '+'
-        else '{' || m.groups[3] || case when m.groups[4] = '+' then ',' when m.groups[5] is not null then ',' || m.groups[5] else '' end || '}' end, ''), ''
+        else '{' || m.groups[3] || case when m.groups[4] = '+' then ',' when m.groups[5] is not null then ',' || m.groups[5]
+          else '' end || '}' end, ''), ''
       order by m.place)
     from pg_catalog.regexp_matches(format.body, '([^{]*)(?:\{([a-z0-9]+[^a-z0-9 }]*?)(?: ([0-9]+)(?:(\+)|-([0-9]+))?)?\})?', 'g')
       with ordinality as m (groups, place)
     where m.groups[1] <> '' or m.groups[2] is not null)
   -- A longer text of the same characters is something else.
-  || case when format.body ~ ' [0-9]+(?:-[0-9]+)?\}$' then '(?!' || secrets.alphabet(substring(format.body from '.*\{([^ }]+) [^}]*\}$')) || ')' else '' end;
+  || case when format.body ~ ' [0-9]+(?:-[0-9]+)?\}$' then '(?!'
+    || secrets.alphabet(substring(format.body from '.*\{([^ }]+) [^}]*\}$')) || ')' else '' end;
+comment on function secrets.expression_of is 'The regular expression that matches the tokens of a format, also within a word.';
 
-comment on function secrets.expression_of is
-  'The regular expression that matches the tokens of a format, also within a word.';
-
-create function secrets.begins_a_word(format secrets.token_format)
-returns boolean
+create function secrets.begins_a_word(format secrets.token_format) returns boolean
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.cardinality(format.starts) = 0 or (
-  select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6) from pg_catalog.unnest(format.starts) as s);
-
+  select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6)
+  from pg_catalog.unnest(format.starts) as s);
 comment on function secrets.begins_a_word is
   'True if the tokens of a format begin with so few characters that they must not stand within a word.';
 
-create function secrets.keywords_of(format secrets.token_format)
-returns text[]
-language sql immutable parallel safe
+create function secrets.keywords_of(format secrets.token_format) returns text[] language sql immutable parallel safe
 return nullif(coalesce(format.markers, format.starts), '{}');
-
 comment on function secrets.keywords_of is
   'Texts, one of which stands in every token of a format; null if they are too short to look for.';
 --! EndIncluded 036-secrets/015-token-formats.sql
 --! Included 036-secrets/016-labels.sql
 -- How people note secrets for each other: labels in several languages, what stands between label and value, and commands that
 -- take a password.
-create function secrets.labels_of_passwords()
-returns text
+create function secrets.labels_of_passwords() returns text
 language sql immutable parallel safe
 -- Some letters may follow the word: many languages write its cases and articles at its end.
-return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe|contrase(?:ñ|n|ny)a|senha|parol[aă]|parool|wachtwoord|has[lł][oaeu]'
-  || '|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od|[sşŞ]ifre|kata sandi|mật khẩu|[κΚ]ωδικ[όο]ς'
-  || '|[пП]арол|ПАРОЛ|лозинк|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|رمز عبور|סיסמ[אה]|पासवर्ड|รหัสผ่าน)[a-zà-žа-яіА-Я]{0,3}?';
-
+return '(?:pass(?:wd|word|phrase|code|wort|ord)|pwd|\mpw\M|kennwort|mot de passe|contrase(?:ñ|n|ny)a|senha|parol[aă]|parool'
+  || '|wachtwoord|has[lł][oaeu]|hesl[oaeu]|l[oö]senord|adgangskode|salasana|jelsz[oóa]|lozink[aeu]|geslo|slapta[zž]od'
+  || '|[sşŞ]ifre|kata sandi|mật khẩu|[κΚ]ωδικ[όο]ς|[пП]арол|ПАРОЛ|лозинк'
+  || '|密码|密碼|口令|パスワード|비밀번호|암호|كلمة المرور|كلمة السر|رمز عبور|סיסמ[אה]|पासवर्ड|รหัสผ่าน)[a-zà-žа-яіА-Я]{0,3}?';
 comment on function secrets.labels_of_passwords is
   'A regular expression for the word password in the languages that most callers write.';
 
-create function secrets.labels_of_tokens()
-returns text
-language sql immutable parallel safe
+create function secrets.labels_of_tokens() returns text language sql immutable parallel safe
 return '(?:(?:api|access|secret|private|auth|account|master|signing|encryption)[ _-]?key|secret|token|credentials?)';
+comment on function secrets.labels_of_tokens is 'A regular expression for the words by which people name tokens and keys.';
 
-comment on function secrets.labels_of_tokens is
-  'A regular expression for the words by which people name tokens and keys.';
-
-create function secrets.labelled_value(labels text, value text)
-returns text
+create function secrets.labelled_value(labels text, value text) returns text
 language sql immutable parallel safe
 -- The shortest match is taken, so that the first value behind a label is looked at. In a document an escaped line break is
 -- written \n.
 return '(?i)' || labels || '[*_"''`\])]{0,3}?(?:[ \t]+[^\s:：=＝|→>\\]+){0,6}'
-  || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+[–—-]{1,2}(?=\s)|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|este|é|è|jest|är|er|είναι)'
-  || '(?:[ \t]+(?:now|currently|still|again|jetzt|nun|aktuell|maintenant|ahora|ora|adesso|agora|nu|teraz))?(?=\s)|[是为は][:：]?|[ \t]+(?=["''`«„“‘]))'
+  || '[*_"''`]{0,3}(?:[ \t]*(?:[:：=＝|→⇒➜➔⟶]+|[–—=-]{1,2}>|</t[dh]>\s*<td[^>]*>)|[ \t]+[–—-]{1,2}(?=\s)'
+  || '|[ \t]+(?:is|was|are|to|as|ist|lautet|est|es|este|é|è|jest|är|er|είναι)'
+  || '(?:[ \t]+(?:now|currently|still|again|jetzt|nun|aktuell|maintenant|ahora|ora|adesso|agora|nu|teraz))?(?=\s)|[是为は][:：]?'
+  || '|[ \t]+(?=["''`«„“‘]))'
   || '[*_]{0,3}(?:\\[nrt]|\s|</?[a-z][a-z0-9]{0,9}>){0,8}[*_"''`«„“‘(\\]{0,3}'
   || '(' || value || ')(?![^\s"''`|<>«»“”„‘’*_\\])';
-
 comment on function secrets.labelled_value is
-  'A regular expression for a label, up to six words, a sign or verb, and a value, as in **Password** for staging: '
-  '…, also with a line break or the border of a table between them. Its capturing group is the value.';
+  'A regular expression for a label, up to six words, a sign or verb, and a value, as in **Password** for staging: …, also with '
+  'a line break or the border of a table between them. Its capturing group is the value.';
 
-create function secrets.labelled_passwords()
-returns text
+create function secrets.labelled_passwords() returns text
 language sql immutable parallel safe
 -- A password has a digit or sign, or 20 characters.
 return secrets.labelled_value(
   secrets.labels_of_passwords(), '[^\s"''`|<>«»“”„‘’\\]*[0-9!#$%^&?~][^\s"''`|<>«»“”„‘’*_\\]*|[^\s"''`|<>«»“”„‘’*_\\]{20,}');
-
 comment on function secrets.labelled_passwords is 'A regular expression for a password behind a label.';
 
-create function secrets.labelled_tokens()
-returns text
-language sql immutable parallel safe
+create function secrets.labelled_tokens() returns text language sql immutable parallel safe
 return secrets.labelled_value(secrets.labels_of_tokens(), '[^\s"''`|<>«»“”„‘’*\\]{19,}[^\s"''`|<>«»“”„‘’*_\\]');
-
 comment on function secrets.labelled_tokens is 'A regular expression for a token or key behind a label.';
 
-create function secrets.command_lines()
-returns text
-language sql immutable parallel safe
-return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx'
+create function secrets.command_lines() returns text language sql immutable parallel safe
+return '(?:curl|login|redis-cli|sshpass|mysql|mariadb|mongo|htpasswd|openssl|zip|7za?|sqlcmd|bcp|ldap|keytool|jarsigner'
+  || '|smbclient|rpcclient|plink|pscp|psftp|lftp|ipmitool|https?|xh|cqlsh|influx'
   || '|mosquitto_[ps]ub|snmp|isql|beeline)[a-z-]*(?:[ \t][^\n]*)?[ \t](?:-[A-Za-z]|--(?:user|proxy-user|pass)[ \t=])|sqlplus[ \t]'
   || '|wpa_passphrase[ \t]|rabbitmqctl[ \t]|machine\s+[^\s]+\s+login|:(?:5432|5433|6432|\*):';
-
-comment on function secrets.command_lines is
-  'A regular expression that matches where a command that takes a password may stand.';
+comment on function secrets.command_lines is 'A regular expression that matches where a command that takes a password may stand.';
 
 -- One alternative for each command or file. Between a command and its option stands no other command.
-create function secrets.passwords_of_commands()
-returns text
-language sql immutable parallel safe
+create function secrets.passwords_of_commands() returns text language sql immutable parallel safe
 return (
   select '(?:' || string_agg(c, '|') || ')["'']?([^\s"''`|;&<>()$\[][^\s"''`|;&<>()]{5,})'
   from unnest(array[
     '(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n|;&]*[ \t])?-p["'']?(?!ort|rotocol)',
     'curl[ \t](?:[^\n|;]*[ \t])?(?:-[A-Za-z]{0,6}[uU]|--(?:proxy-)?user)[ \t=]{0,2}["'']?[^\s:"''$]+:',
     '\m(?:https?|xh)[ \t](?:[^\n|;&]*[ \t])?(?:-a|--auth)[ \t=]["'']?[^\s:"''$]+:',
-    '(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|oc|az|cf|kubectl|heroku|npm|gcloud|argocd|vault)[ \t](?:[^\n|;&]*[ \t])?login[ \t](?:[^\n|;&]*[ \t])?-p[ \t=]',
+    '(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|oc|az|cf|kubectl|heroku|npm|gcloud|argocd|vault)[ \t]'
+      '(?:[^\n|;&]*[ \t])?login[ \t](?:[^\n|;&]*[ \t])?-p[ \t=]',
     'redis-cli[ \t](?:[^\n|;&]*[ \t])?(?:-a|--pass)[ \t=]',
     'sshpass[ \t]+-p[ \t]?',
     'mongo[a-z]*[ \t](?:[^\n|;&]*[ \t])?-p[ \t]?',
@@ -5151,111 +4383,92 @@ return (
     'machine\s+[^\s]+\s+login\s+[^\s]+\s+password\s+',
     '(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\*):(?:5432|5433|6432|\*):[^\s:/]+:[^\s:/]+:'
   ]) as c);
-
 comment on function secrets.passwords_of_commands is
-  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …, or in a file that '
-  'such a command reads. Its capturing group is the password.';
+  'A regular expression for the password in a command, as in curl -u user:… or redis-cli -a …, or in a file that such a command '
+  'reads. Its capturing group is the password.';
 
-create function secrets.password_columns()
-returns text
-language sql immutable parallel safe
-return '(?i)\|[ \t]*[*_`]{0,3}' || secrets.labels_of_passwords() || '[^\n|]*\||(?:[,;\t"]|\\[nt]|^|\n)[ "''\\]{0,3}' || secrets.labels_of_passwords()
+create function secrets.password_columns() returns text language sql immutable parallel safe
+return '(?i)\|[ \t]*[*_`]{0,3}' || secrets.labels_of_passwords() || '[^\n|]*\||(?:[,;\t"]|\\[nt]|^|\n)[ "''\\]{0,3}'
+  || secrets.labels_of_passwords()
   || '["''\\]{0,2}(?:[,;\t]|\r?\n|\\[nrt])';
+comment on function secrets.password_columns is 'A regular expression for a column of passwords in the head of a table.';
 
-comment on function secrets.password_columns is
-  'A regular expression for a column of passwords in the head of a table.';
-
-create function secrets.passwords_in_columns()
-returns text
+create function secrets.passwords_in_columns() returns text
 language sql immutable parallel safe
 -- The first row of values that has something in the column, which is counted from the left.
 return (
   select '(?iw)(?:' || string_agg(format(
-    '^[ \t]*\|(?:[^|\n]*\|){%1$s}[ \t]*[*_`]{0,2}%2$s[^|\n]*\|[^\n]*\n[ \t]*\|[ \t]*:?-[^\n]*\n[ \t]*\|(?:[^|\n]*\|){%1$s}[ \t]*|^(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*%2$s["'']?(?:[,;\t][^\n]*)?\n(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*',
+    '^[ \t]*\|(?:[^|\n]*\|){%1$s}[ \t]*[*_`]{0,2}%2$s[^|\n]*\|[^\n]*\n[ \t]*\|[ \t]*:?-[^\n]*\n[ \t]*\|(?:[^|\n]*\|){%1$s}'
+    '[ \t]*|^(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*%2$s["'']?(?:[,;\t][^\n]*)?\n(?:[^,;\t\n]*[,;\t]){%1$s}[ \t"'']*',
     n, secrets.labels_of_passwords()), '|') || ')[`*_]{0,2}([^\s|,;"''`]{6,})'
   from generate_series(0, 5) as n);
-
 comment on function secrets.passwords_in_columns is
-  'A regular expression for the password in the first row of a table of Markdown or CSV, in one of its first six '
-  'columns. Its capturing group is the password.';
+  'A regular expression for the password in the first row of a table of Markdown or CSV, in one of its first six columns. Its '
+  'capturing group is the password.';
 --! EndIncluded 036-secrets/016-labels.sql
 --! Included 036-secrets/017-disguises.sql
 -- Secrets that are written so that no pattern matches them: in letters that look like others, with characters that are not seen
 -- between them, encoded, set apart or cut by line breaks. find_in_text() and redact_text() undo this before they compare a text
 -- with the patterns.
-create function secrets.invisible()
-returns text
-language sql immutable parallel safe
-return '[\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u202A-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\uFFA0\U000E0000-\U000E0FFF]';
-
+create function secrets.invisible() returns text language sql immutable parallel safe
+return '[\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u202A-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF'
+  '\uFFA0\U000E0000-\U000E0FFF]';
 comment on function secrets.invisible is
-  'A regular expression for a character that is not seen: soft hyphens, of no width, marks of direction, variants, '
-  'tags.';
+  'A regular expression for a character that is not seen: soft hyphens, of no width, marks of direction, variants, tags.';
 
-create function secrets.letters_in_disguise()
-returns text
-language sql immutable parallel safe
-return '\uFF10-\uFF19\uFF21-\uFF3A\uFF3F\uFF41-\uFF5A\u2460-\u2468\u24B6-\u24EA\U0001D400-\U0001D7FF\U0001CCD6-\U0001CCF9\U0001F130-\U0001F149';
-
+create function secrets.letters_in_disguise() returns text language sql immutable parallel safe
+return '\uFF10-\uFF19\uFF21-\uFF3A\uFF3F\uFF41-\uFF5A\u2460-\u2468\u24B6-\u24EA\U0001D400-\U0001D7FF\U0001CCD6-\U0001CCF9'
+  '\U0001F130-\U0001F149';
 comment on function secrets.letters_in_disguise is
   'The inside of a bracket expression: full-width, mathematical, circled, squared and outlined letters and digits.';
 
-create function secrets.look_alikes()
-returns text
-language sql immutable parallel safe
+create function secrets.look_alikes() returns text language sql immutable parallel safe
 return '[' || secrets.letters_in_disguise()
-  || '\uFF01-\uFF5E\u00A0\u2000-\u200A\u202F\u205F\u3000\u00B2\u00B3\u00B9\u2070\u2071\u2074-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u1D2C\u1D43\u2102\u210A-\u2113\u2115\u2119-\u211D\u2124\u212C\u212D\u212F-\u2131\u2133\u2134\u2145-\u2149\u2010-\u2015\u2212]';
-
+  || '\uFF01-\uFF5E\u00A0\u2000-\u200A\u202F\u205F\u3000\u00B2\u00B3\u00B9\u2070\u2071\u2074-\u2079\u207F\u2080-\u2089'
+  || '\u02B0-\u02B8\u1D2C\u1D43\u2102\u210A-\u2113\u2115\u2119-\u211D\u2124\u212C\u212D\u212F-\u2131\u2133\u2134\u2145-\u2149'
+  || '\u2010-\u2015\u2212]';
 comment on function secrets.look_alikes is
-  'A regular expression for a character that stands for exactly one of ASCII: the letters in disguise, other '
-  'full-width signs, spaces, dashes, and raised and lowered letters and digits.';
+  'A regular expression for a character that stands for exactly one of ASCII: the letters in disguise, other full-width signs, '
+  'spaces, dashes, and raised and lowered letters and digits.';
 
-create function secrets.fold(content text)
-returns text
+create function secrets.fold(content text) returns text
 language sql immutable parallel safe set search_path = ''
 -- Each character becomes one, so that what is found stands at the same place.
-return case when pg_catalog.octet_length(content) = pg_catalog.length(content) or content !~ secrets.look_alikes() then content else (
+return case when pg_catalog.octet_length(content) = pg_catalog.length(content) or content !~ secrets.look_alikes()
+  then content else (
   select pg_catalog.string_agg(
-    s.piece || coalesce(pg_catalog.translate(normalize(m.groups[1], nfkc), U&'\2010\2011\2012\2013\2014\2015\2212', '-------'), ''), ''
+    s.piece || coalesce(
+      pg_catalog.translate(normalize(m.groups[1], nfkc), U&'\2010\2011\2012\2013\2014\2015\2212', '-------'), ''), ''
     order by s.place)
   from pg_catalog.regexp_split_to_table(content, secrets.look_alikes() || '+') with ordinality as s (piece, place)
-  left join pg_catalog.regexp_matches(content, secrets.look_alikes() || '+', 'g') with ordinality as m (groups, place) on m.place = s.place
+  left join pg_catalog.regexp_matches(content, secrets.look_alikes() || '+', 'g') with ordinality as m (groups, place)
+    on m.place = s.place
 ) end;
-
 comment on function secrets.fold is
   'A text with its look-alikes replaced by the characters that they stand for, of the same length.';
 
-create function secrets.disguises()
-returns text
+create function secrets.disguises() returns text
 language sql immutable parallel safe
 -- Signs of East Asian texts and superscripts are common, and no disguise alone.
-return '[' || secrets.letters_in_disguise() || ']{6}|[A-Za-z0-9_-][' || secrets.letters_in_disguise() || ']|[' || secrets.letters_in_disguise()
-  || '][A-Za-z0-9_-]|[\u2070-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u2102-\u2134]{6}|[!-~]' || secrets.invisible() || '+[!-~]|[\u2010-\u2015\u2212][A-Za-z0-9_]{16}';
-
+return '[' || secrets.letters_in_disguise() || ']{6}|[A-Za-z0-9_-][' || secrets.letters_in_disguise() || ']|['
+  || secrets.letters_in_disguise() || '][A-Za-z0-9_-]|[\u2070-\u2079\u207F\u2080-\u2089\u02B0-\u02B8\u2102-\u2134]{6}|[!-~]'
+  || secrets.invisible() || '+[!-~]|[\u2010-\u2015\u2212][A-Za-z0-9_]{16}';
 comment on function secrets.disguises is
   'A regular expression that matches where characters other than those of ASCII may hide a secret.';
 
-create function secrets.encoded_sign()
-returns text
-language sql immutable parallel safe
-return '(?:%[0-9A-Fa-f]{2}|&#[0-9]{1,4};|&#[xX][0-9A-Fa-f]{1,4};|&(?:lowbar|colon|equals|sol|period|hyphen|dash|num|excl|commat|plus|amp);|\\u00[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|'
+create function secrets.encoded_sign() returns text language sql immutable parallel safe
+return '(?:%[0-9A-Fa-f]{2}|&#[0-9]{1,4};|&#[xX][0-9A-Fa-f]{1,4};'
+  || '|&(?:lowbar|colon|equals|sol|period|hyphen|dash|num|excl|commat|plus|amp);|\\u00[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|'
   || secrets.invisible() || ')';
-
 comment on function secrets.encoded_sign is
   'A regular expression for a character that is encoded as in URLs, HTML or source code, or not seen.';
 
-create function secrets.encoded_word()
-returns text
-language sql immutable parallel safe
+create function secrets.encoded_word() returns text language sql immutable parallel safe
 return '(?:[^\s"''<>&]|&#?[A-Za-z0-9]{1,8};)*' || secrets.encoded_sign() || '(?:[^\s"''<>&]|&#?[A-Za-z0-9]{1,8};)*';
+comment on function secrets.encoded_word is 'A regular expression for a word in which characters are encoded, or not seen.';
 
-comment on function secrets.encoded_word is
-  'A regular expression for a word in which characters are encoded, or not seen.';
-
-create function secrets.decode_words(content text)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.decode_words(content text) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   encoded text;
   code integer;
@@ -5263,134 +4476,113 @@ begin
   content := regexp_replace(content, secrets.invisible(), '', 'g');
   -- Also what was encoded several times: %253A is %3A.
   for encoded, code in
-    select distinct m.groups[1], coalesce(m.groups[2]::integer, ('x' || lpad(coalesce(m.groups[3], m.groups[4], m.groups[5]), 8, '0'))::bit(32)::integer)
-    from regexp_matches(
-      content, '(&#([0-9]{1,4});|&#[xX]([0-9A-Fa-f]{1,4});|\\(?:u00|x)([0-9A-Fa-f]{2})|%(?:25)*([01346-7][0-9A-Fa-f]|2[0-46-9A-Fa-f]|5[0-9A-Fa-f]))', 'g') as m (groups)
+    select distinct m.groups[1],
+      coalesce(m.groups[2]::integer, ('x' || lpad(coalesce(m.groups[3], m.groups[4], m.groups[5]), 8, '0'))::bit(32)::integer)
+    from regexp_matches(content, '(&#([0-9]{1,4});|&#[xX]([0-9A-Fa-f]{1,4});|\\(?:u00|x)([0-9A-Fa-f]{2})'
+      '|%(?:25)*([01346-7][0-9A-Fa-f]|2[0-46-9A-Fa-f]|5[0-9A-Fa-f]))', 'g') as m (groups)
   loop
     if code in (9, 10, 13) or code between 32 and 126 then
       content := replace(content, encoded, chr(code));
     end if;
   end loop;
-  content := replace(replace(replace(replace(replace(replace(content, '&lowbar;', '_'), '&colon;', ':'), '&equals;', '='), '&sol;', '/'), '&period;', '.'), '&amp;', '&');
+  content := replace(replace(replace(replace(replace(replace(content, '&lowbar;', '_'), '&colon;', ':'), '&equals;', '='),
+    '&sol;', '/'), '&period;', '.'), '&amp;', '&');
   -- The rest cannot be decoded again.
   return replace(content, '%', ' ');
-end
-$$;
-
+end $$;
 comment on function secrets.decode_words is
-  'Words with their encoded characters of ASCII decoded, also if they were encoded several times, and without '
-  'characters that are not seen.';
+  'Words with their encoded characters of ASCII decoded, also if they were encoded several times, and without characters that '
+  'are not seen.';
 
-create function secrets.words_apart()
-returns text
-language sql immutable parallel safe
+create function secrets.words_apart() returns text language sql immutable parallel safe
 return '(?:[!-~][ \t]){15,}[!-~]|[A-Za-z0-9_.~+/=-]+(?:[ \t]*[\\=]?\r?\n[ \t>]*[A-Za-z0-9_.~+/=-]+)+';
-
 comment on function secrets.words_apart is
-  'A regular expression for 16 or more single characters with a space between any two, and for a token that line '
-  'breaks may have cut into parts.';
+  'A regular expression for 16 or more single characters with a space between any two, and for a token that line breaks may have '
+  'cut into parts.';
 
-create function secrets.join_words(content text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.join_words(content text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.regexp_replace(content, '[\\=]?\s[\s>]*', '', 'g');
-
 comment on function secrets.join_words is 'What words_apart() matches, without the spaces and line breaks.';
 --! EndIncluded 036-secrets/017-disguises.sql
 --! Included 036-secrets/020-built-in-patterns.sql
 -- The built-in patterns for secrets, and the regular expressions that several of them share. The quick tests are made
 -- from these rows.
 
-create function secrets.names_of_secrets()
-returns text
-language sql immutable parallel safe
-return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|token|credential|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
-
+create function secrets.names_of_secrets() returns text language sql immutable parallel safe
+return '(?i)(?:pass(?:wd|word|phrase|code)?(?!port|enger|age|iv|ing)|pwd|secret|token|credential'
+  '|(?:api|access|private|encryption|account|auth|signing|shared|master)[-_]?key)';
 comment on function secrets.names_of_secrets is
-  'A regular expression for the part of a name that says that its value is a secret, as in DB_PASSWORD or '
-  'secretAccessKey.';
+  'A regular expression for the part of a name that says that its value is a secret, as in DB_PASSWORD or secretAccessKey.';
 
-create function secrets.named_values()
-returns text
+create function secrets.named_values() returns text
 language sql immutable parallel safe set search_path = ''
 -- A value has at least 6 characters, and without a digit or sign 20. So most sentences about passwords need no second look.
 return secrets.names_of_secrets()
-  || '[A-Za-z0-9_.-]*["''\]\\]*(?:\s*(?:=+>?|:=?|,|>)\s*|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[0-9!#$%^&*?~][^\s"''`\\]{5}|[^\s"''`\\][0-9!#$%^&*?~][^\s"''`\\]{4}|[^\s"''`\\]{2}[0-9!#$%^&*?~][^\s"''`\\]{3}|[^\s"''`\\]{3}[0-9!#$%^&*?~][^\s"''`\\]{2}|[^\s"''`\\]{4}[0-9!#$%^&*?~][^\s"''`\\]|[^\s"''`\\]{5}[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
-
+  || '[A-Za-z0-9_.-]*["''\]\\]*(?:\s*(?:=+>?|:=?|,|>)\s*'
+  || '|\s+(?:(?:is|was)\s+)?)[bfru]{0,2}["''`\\]*(?:[0-9!#$%^&*?~][^\s"''`\\]{5}|[^\s"''`\\][0-9!#$%^&*?~][^\s"''`\\]{4}'
+  || '|[^\s"''`\\]{2}[0-9!#$%^&*?~][^\s"''`\\]{3}|[^\s"''`\\]{3}[0-9!#$%^&*?~][^\s"''`\\]{2}'
+  || '|[^\s"''`\\]{4}[0-9!#$%^&*?~][^\s"''`\\]|[^\s"''`\\]{5}[^\s"''`\\]*[0-9!#$%^&*?~]|[^\s"''`\\]{20})';
 comment on function secrets.named_values is
   'A regular expression that matches wherever a name such as password is followed by what may be a secret.';
 
 -- PostgreSQL keeps 32 compiled expressions for a session, so patterns that match little share one hint.
-create function secrets.rare_words()
-returns text
+create function secrets.rare_words() returns text
 language sql immutable parallel safe
 -- In URLs the characters around a secret, and those in it, are encoded.
-return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:25)*(?:3[0-9AaDd]|2[2BbFf]|[46][1-9A-Fa-f]|[57][0-9Aa])|&#(?:[xX][0-9A-Fa-f]{2}|[0-9]{2,3});|\\u00[2-7]';
-
+return 'PRIVATE KEY|Private-Lines:|[?&;]sig=|"auth\\?" *:|%(?:25)*(?:3[0-9AaDd]|2[2BbFf]|[46][1-9A-Fa-f]|[57][0-9Aa])'
+  '|&#(?:[xX][0-9A-Fa-f]{2}|[0-9]{2,3});|\\u00[2-7]';
 comment on function secrets.rare_words is
-  'A regular expression that matches where a key file, a signed URL, a file of a container registry or an encoded '
-  'character may stand.';
+  'A regular expression that matches where a key file, a signed URL, a file of a container registry or an encoded character may '
+  'stand.';
 
-create function secrets.authorization_headers()
-returns text
-language sql immutable parallel safe
+create function secrets.authorization_headers() returns text language sql immutable parallel safe
 return '(?i)(?:bearer|basic)["'']?[ \t:]';
-
 comment on function secrets.authorization_headers is
   'A regular expression that matches where the value of an authorization header may stand.';
 
-create function secrets.credentials_in_urls()
-returns text
-language sql immutable parallel safe
+create function secrets.credentials_in_urls() returns text language sql immutable parallel safe
 return '://[^\s/@"''<>]*:[^\s@"''<>]+@';
-
 comment on function secrets.credentials_in_urls is
   'A regular expression that matches where user and password may stand in a URL.';
 
-create function secrets.long_words()
-returns text
+create function secrets.long_words() returns text
 language sql immutable parallel safe
 -- Memories are full of hashes and commit ids, which no pattern finds: they need no second look.
 return '(?:^|[^A-Za-z0-9])(?=[A-Za-z0-9]{32})(?!(?:[0-9a-f]+|[0-9A-F]+)(?:[^A-Za-z0-9]|$))';
-
 comment on function secrets.long_words is
-  'A regular expression that matches at 32 or more letters and digits in a row which are not all hexadecimal digits '
-  'of one case.';
+  'A regular expression that matches at 32 or more letters and digits in a row which are not all hexadecimal digits of one case.';
 
-create function secrets.bare_hexadecimal_tokens()
-returns text
+create function secrets.bare_hexadecimal_tokens() returns text
 language sql immutable parallel safe
 -- Hashes and ids, of which memories are full, have another sign before them or another length.
 return '(?:sk[-_]|fc-|SK|key-|pat[A-Za-z0-9]{14}\.|[0-9]{5}:)[a-f0-9]{32}|[a-f0-9]{32}-(?:us[0-9]|[a-f0-9]{8}-[a-f0-9]{8})';
-
 comment on function secrets.bare_hexadecimal_tokens is
-  'A regular expression that matches where a token of hexadecimal digits may stand whose beginning is too short to '
-  'look for.';
+  'A regular expression that matches where a token of hexadecimal digits may stand whose beginning is too short to look for.';
 
-create function secrets.bare_tokens()
-returns text
-language sql immutable parallel safe
+create function secrets.bare_tokens() returns text language sql immutable parallel safe
 return '[MNO][A-Za-z0-9_-]{22}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}\.|re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}';
-
 comment on function secrets.bare_tokens is
   'A regular expression that matches where a token may stand whose beginning is too short to look for.';
 
-create function secrets.words_of_40()
-returns text
-language sql immutable parallel safe
+create function secrets.words_of_40() returns text language sql immutable parallel safe
 return '(?:^|[^A-Za-z0-9+/_.-])(?=[A-Za-z0-9]*[+/])[A-Za-z0-9+/]{40}(?:[^A-Za-z0-9+/=_-]|$)';
-
 comment on function secrets.words_of_40 is
   'A regular expression that matches at exactly 40 characters of base64 with a sign among them.';
 
 insert into public.secret_patterns (name, finds, hint, expression, source) values
   ('private-key', 'private keys in PEM: RSA, EC, DSA, PKCS #8, OpenSSH and PGP, also cut short, quoted or escaped',
     secrets.rare_words(),
-    $re$-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:\\[nr]|[\s"'`>+|,\\])+(?:[A-Za-z0-9+/=]{8,}|(?:Proc-Type|DEK-Info|Version|Comment|Hash)[^\n\\]*))+(?:(?:\\[nr]|[\s"'`>+|,\\])*=?[A-Za-z0-9+/=]{1,7}\M=*)?(?:(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?|[A-Za-z0-9+/=]{16,}(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|^\s*-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----\s*$$re$,
+    $re$-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----$re$
+      || $re$(?:(?:\\[nr]|[\s"'`>+|,\\])+(?:[A-Za-z0-9+/=]{8,}|(?:Proc-Type|DEK-Info|Version|Comment|Hash)[^\n\\]*))+$re$
+      || $re$(?:(?:\\[nr]|[\s"'`>+|,\\])*=?[A-Za-z0-9+/=]{1,7}\M=*)?$re$
+      || $re$(?:(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?$re$
+      || $re$|[A-Za-z0-9+/=]{16,}(?:\\[nr]|[\s"'`>+|,\\])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----$re$
+      || $re$|^\s*-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----\s*$$re$,
     'RFC 7468, RFC 4880, OpenSSH PROTOCOL.key'),
   ('putty-private-key', 'private keys of PuTTY', secrets.rare_words(),
     'Private-Lines: *[0-9]+(?:\\[nr]|\s)+[A-Za-z0-9+/=]{16,}(?:(?:\\[nr]|\s)+[A-Za-z0-9+/=]{16,})*', 'PuTTY, appendix C'),
-  ('azure-signature', 'shared access signatures of Azure', secrets.rare_words(), '[?&;]sig=([A-Za-z0-9%+/=_-]{30,})', 'Azure Storage, SAS');
+  ('azure-signature', 'shared access signatures of Azure', secrets.rare_words(), '[?&;]sig=([A-Za-z0-9%+/=_-]{30,})',
+    'Azure Storage, SAS');
 
 insert into public.secret_patterns (name, finds, keywords, hint, expression, verification, source)
 select p.pattern, p.finds, case when p.has_keywords then p.keywords end,
@@ -5403,7 +4595,8 @@ select p.pattern, p.finds, case when p.has_keywords then p.keywords end,
 from (
   select t.pattern, 'tokens and keys of ' || string_agg(distinct t.provider, '; ') as finds,
     bool_and(secrets.keywords_of(t.format) is not null) as has_keywords,
-    (select array_agg(distinct k) from secrets.token_formats() as f, unnest(secrets.keywords_of(f)) as k where f.pattern = t.pattern) as keywords,
+    (select array_agg(distinct k) from secrets.token_formats() as f, unnest(secrets.keywords_of(f)) as k
+      where f.pattern = t.pattern) as keywords,
     -- An escaped line break may stand before a word, as in JSON. It is matched, because looking behind at two characters begins
     -- at the beginning of the text for each match: ten thousand matches took seconds.
     concat_ws('|',
@@ -5421,11 +4614,14 @@ from (
 order by p.place;
 
 insert into public.secret_patterns (name, finds, keywords, expression, source) values
-  ('jwt', 'JSON Web Tokens', '{eyJ}', 'eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}',
+  ('jwt', 'JSON Web Tokens', '{eyJ}',
+    'eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}'
+    '|eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}',
     'RFC 7519, RFC 7516');
 
 insert into public.secret_patterns (name, finds, hint, keywords, expression, verification, source) values
-  ('encoded-private-key', 'the base64 of a file with a private key', null, '{LS0tLS1CRUdJTi}', 'LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{20,}(?:\s+[A-Za-z0-9+/_-]{20,})*=*', 'encoded key', 'RFC 7468, RFC 4648'),
+  ('encoded-private-key', 'the base64 of a file with a private key', null, '{LS0tLS1CRUdJTi}',
+    'LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{20,}(?:\s+[A-Za-z0-9+/_-]{20,})*=*', 'encoded key', 'RFC 7468, RFC 4648'),
   ('url-credentials', 'passwords in URLs and connection strings', secrets.credentials_in_urls(), null,
     '[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@"''<>]*:([^\s@/"''<>]{3,})@[^\s"''<>]', 'placeholder', 'RFC 3986'),
   ('bearer-token', 'tokens of bearer headers', secrets.authorization_headers(), null,
@@ -5436,61 +4632,89 @@ insert into public.secret_patterns (name, finds, hint, keywords, expression, ver
     '"auth\\?" *: *\\?"([A-Za-z0-9+/_-]{6,}={0,2})', 'basic', 'Docker, config.json'),
   ('connection-password', 'passwords in connection strings of parts such as Pwd=…;', secrets.named_values(), null,
     '(?i);[ \t]?(?:pwd|password)[ \t]?=[ \t]?([^;\s"''`\\<>{}$()]{6,})', 'quoted value', 'ODBC and ADO.NET, connection strings'),
-  ('command-line-password', 'passwords in commands, such as curl -u, docker login -p, redis-cli -a and mysql -p', secrets.command_lines(), null,
-    secrets.passwords_of_commands(), 'command value', 'the manuals of these commands'),
+  ('command-line-password', 'passwords in commands, such as curl -u, docker login -p, redis-cli -a and mysql -p',
+    secrets.command_lines(), null, secrets.passwords_of_commands(), 'command value', 'the manuals of these commands'),
   ('named-secret', 'quoted values of names such as password, secret or token',
     secrets.named_values(), null,
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]*[0-9!#$%^&*?~][^\s"''`\\]*|[^\s"''`\\]{20,})\\?["''`]',
+    secrets.names_of_secrets()
+      || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:|,)'
+      || '\s{0,3}[bfru]{0,2}\\?["''`]([^\s"''`\\]*[0-9!#$%^&*?~][^\s"''`\\]*|[^\s"''`\\]{20,})\\?["''`]',
     'quoted value', 'the usual forms of JSON, YAML and source code'),
   ('assigned-secret', 'unquoted values of names such as password, secret or token',
     secrets.named_values(), null,
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?(?:[ \t]{0,3}[=:][ \t]{0,3}|>|[ \t]+(?:is|was)[ \t]+|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]*[0-9!#$%^*?~][^\s"''`\\<>&;,\[\]{}|]*|[^\s"''`\\<>&;,\[\]{}|]{20,})',
+    secrets.names_of_secrets()
+      || '[A-Za-z0-9_.-]*["'']?(?:[ \t]{0,3}[=:][ \t]{0,3}|>|[ \t]+(?:is|was)[ \t]+'
+      || '|[ \t]+)([^\s"''`\\<>&;,\[\]{}|]*[0-9!#$%^*?~][^\s"''`\\<>&;,\[\]{}|]*|[^\s"''`\\<>&;,\[\]{}|]{20,})',
     'value', 'the usual forms of env files, YAML, shells and URLs'),
-  ('labelled-password', 'passwords behind a label in a text, a list or a table, in several languages', secrets.labelled_passwords(), null,
-    secrets.labelled_passwords(), 'labelled value', 'the usual forms of notes'),
+  ('labelled-password', 'passwords behind a label in a text, a list or a table, in several languages',
+    secrets.labelled_passwords(), null, secrets.labelled_passwords(), 'labelled value', 'the usual forms of notes'),
   ('labelled-token', 'tokens and keys behind a label in a text, a list or a table', secrets.labelled_tokens(), null,
     secrets.labelled_tokens(), 'labelled token', 'the usual forms of notes'),
   ('password-in-table', 'passwords in the column of a table', secrets.password_columns(), null,
     secrets.passwords_in_columns(), 'labelled value', 'the usual forms of Markdown and CSV'),
-  ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files', secrets.long_words(), null,
-    'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*|(?:base64,|SHA[0-9]{1,3}:|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
+  ('long-random-token', 'random texts of 32 or more letters and digits, other than hashes, ids, paths and encoded files',
+    secrets.long_words(), null,
+    'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|-----BEGIN (?:CERTIFICATE|PUBLIC|RSA PUBLIC|PGP|SSH2|X509)[A-Z0-9 ]*-----[^-]*'
+    '|(?:base64,|SHA[0-9]{1,3}:|[A-Za-z0-9]+-)?[A-Za-z0-9+/_-]{32,}(?:(?:\\r)?(?:\\n|\r?\n)[A-Za-z0-9+/_-]{32,})*',
     'random', 'entropy'),
   ('aws-secret-key', 'secret keys of AWS without a name beside them: 40 random characters of base64', secrets.words_of_40(), null,
     '(?<![A-Za-z0-9+/_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])', 'base64', 'AWS IAM, access keys');
 
 insert into public.secret_patterns (name, finds, hint, expression, verification, severity, source) values
-  ('email-address', 'e-mail addresses', '@[A-Za-z0-9\u00C0-\u04FF]', '(?<![A-Za-z0-9\u00C0-\u04FF._%+-])[A-Za-z0-9\u00C0-\u04FF][A-Za-z0-9\u00C0-\u04FF._%+-]{0,63}@(?:[A-Za-z0-9\u00C0-\u04FF-]{1,63}\.)+[A-Za-z\u00C0-\u04FF]{2,24}\M', 'placeholder', 'personal', 'RFC 5321, RFC 6531'),
+  ('email-address', 'e-mail addresses', '@[A-Za-z0-9\u00C0-\u04FF]',
+    '(?<![A-Za-z0-9\u00C0-\u04FF._%+-])[A-Za-z0-9\u00C0-\u04FF][A-Za-z0-9\u00C0-\u04FF._%+-]{0,63}'
+    '@(?:[A-Za-z0-9\u00C0-\u04FF-]{1,63}\.)+[A-Za-z\u00C0-\u04FF]{2,24}\M', 'placeholder', 'personal', 'RFC 5321, RFC 6531'),
   ('telephone-number', 'telephone numbers in the international form', '\+[0-9]',
-    '(?<![A-Za-z0-9+.])\+[1-9][0-9]{0,2}[ ./-]?(?:\([0-9]{1,4}\)[ ./-]?)?[0-9]{1,5}(?:[ ./-]?[0-9]{2,5}){1,4}(?![A-Za-z0-9])', 'placeholder', 'personal', 'ITU-T E.123'),
-  ('credit-card', 'numbers of credit cards', '[0-9]{4}[ -]?[0-9]{4}', '(?<![A-Za-z0-9.])[2-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{1,7}(?![0-9A-Za-z])|(?<![A-Za-z0-9.])3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}(?![0-9A-Za-z])',
+    '(?<![A-Za-z0-9+.])\+[1-9][0-9]{0,2}[ ./-]?(?:\([0-9]{1,4}\)[ ./-]?)?[0-9]{1,5}(?:[ ./-]?[0-9]{2,5}){1,4}(?![A-Za-z0-9])',
+    'placeholder', 'personal', 'ITU-T E.123'),
+  ('credit-card', 'numbers of credit cards', '[0-9]{4}[ -]?[0-9]{4}',
+    '(?<![A-Za-z0-9.])[2-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{1,7}(?![0-9A-Za-z])'
+    '|(?<![A-Za-z0-9.])3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}(?![0-9A-Za-z])',
     'luhn', 'personal', 'ISO/IEC 7812'),
-  ('iban', 'international bank account numbers', '(?:[A-Z]{2}|[a-z]{2})[0-9]{2} ?[A-Za-z0-9]{4}', '(?<![A-Za-z0-9])(?:[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?|(?:at|be|ch|de|dk|es|fi|fr|gb|ie|it|lu|nl|no|pl|pt|se)[0-9]{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,3})?)(?![A-Za-z0-9])', 'iban', 'personal', 'ISO 13616'),
-  ('long-token', 'any long token: letters and digits with + / _ or -, and hexadecimal digits of a length that no common hash has', '[A-Za-z0-9+/_-]{32}',
+  ('iban', 'international bank account numbers', '(?:[A-Z]{2}|[a-z]{2})[0-9]{2} ?[A-Za-z0-9]{4}',
+    '(?<![A-Za-z0-9])(?:[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?'
+    '|(?:at|be|ch|de|dk|es|fi|fr|gb|ie|it|lu|nl|no|pl|pt|se)[0-9]{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,3})?)(?![A-Za-z0-9])',
+    'iban', 'personal', 'ISO 13616'),
+  ('long-token', 'any long token: letters and digits with + / _ or -, and hexadecimal digits of a length that no common hash has',
+    '[A-Za-z0-9+/_-]{32}',
     'did:[a-z0-9]+:[A-Za-z0-9.:%_#/-]+|[A-Za-z0-9+/_-]{32,}={0,2}', 'long token', 'strict', 'entropy');
 
 -- What fails closed: a session with any of it is refused, be it harmless or not.
 insert into public.secret_patterns (name, finds, hint, expression, verification, severity, source) values
   ('any-exported-value', 'the value of every variable that a shell exports', '(?:export|declare|typeset|setenv|set)\s|\$env:',
-    '(?:\mexport|\m(?:declare|typeset)[ \t]+-[a-z]*x[a-z]*)[ \t]+(?:-[a-z]+[ \t]+)*[A-Za-z_][A-Za-z0-9_]*\+?=(?=[^\s])((?:"[^"]*"|''[^'']*'')?[^\n]*)|(?:\msetenv|\mset[ \t]+-[a-z]*x[a-z]*)[ \t]+[A-Za-z_][A-Za-z0-9_]*[ \t]+[^\s][^\n]*|\$env:[A-Za-z_][A-Za-z0-9_]*[ \t]*=[ \t]*[^\s][^\n]*',
+    '(?:\mexport|\m(?:declare|typeset)[ \t]+-[a-z]*x[a-z]*)[ \t]+(?:-[a-z]+[ \t]+)*[A-Za-z_][A-Za-z0-9_]*\+?='
+    '(?=[^\s])((?:"[^"]*"|''[^'']*'')?[^\n]*)'
+    '|(?:\msetenv|\mset[ \t]+-[a-z]*x[a-z]*)[ \t]+[A-Za-z_][A-Za-z0-9_]*[ \t]+[^\s][^\n]*'
+    '|\$env:[A-Za-z_][A-Za-z0-9_]*[ \t]*=[ \t]*[^\s][^\n]*',
     'any', 'session', 'POSIX, Shell and Utilities'),
-  ('any-environment-value', 'any value of a variable such as SECRET_KEY or DB_PASSWORD', '(?:PASS|PWD|SECRET|TOKEN|CREDENTIAL|KEY)[A-Z0-9_]*=',
-    '(?:PASS(?:WD|WORD|PHRASE|CODE)?|PWD|SECRET|TOKEN|CREDENTIALS?|_KEY|APIKEY)[A-Z0-9_]*=("[^"\n]+"|''[^''\n]+''|[^\s"''`]+)', 'any value', 'session', 'the usual form of env files'),
-  ('any-quoted-value', 'any quoted value of names such as password or secret, with spaces in it, too', '(?i)pass|pwd|secret|token|credential|key',
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:)\s{0,3}[bfru]{0,2}\\?["''`]([^"''`\n\\]{6,})\\?["''`]', 'any value', 'session', 'the usual forms of JSON, YAML and source code'),
-  ('any-named-value', 'any value with a digit, or any word at the end of a line, behind a name such as password or secret', '(?i)pass|pwd|secret|token|credential|key',
-    secrets.names_of_secrets() || '[A-Za-z0-9_.-]*["'']?\s{0,3}[=:]\s{0,3}([^\s"''`<>;,(){}\[\]|\\]*[0-9][^\s"''`<>;,(){}\[\]|\\]*|[A-Za-z_.!?-]{6,}(?=[ \t\r]*(?:\n|$)))', 'any value', 'session', 'the usual forms of env files and YAML'),
-  ('any-labelled-value', 'any value with a digit behind a label such as password, in several languages', '(?i)' || secrets.labels_of_passwords(),
-    secrets.labelled_value(secrets.labels_of_passwords(), '[^\s"''`|<>«»“”„‘’\\]*[0-9][^\s"''`|<>«»“”„‘’*_\\]*'), 'any value', 'session', 'the usual forms of notes'),
+  ('any-environment-value', 'any value of a variable such as SECRET_KEY or DB_PASSWORD',
+    '(?:PASS|PWD|SECRET|TOKEN|CREDENTIAL|KEY)[A-Z0-9_]*=',
+    '(?:PASS(?:WD|WORD|PHRASE|CODE)?|PWD|SECRET|TOKEN|CREDENTIALS?|_KEY|APIKEY)[A-Z0-9_]*=("[^"\n]+"|''[^''\n]+''|[^\s"''`]+)',
+    'any value', 'session', 'the usual form of env files'),
+  ('any-quoted-value', 'any quoted value of names such as password or secret, with spaces in it, too',
+    '(?i)pass|pwd|secret|token|credential|key',
+    secrets.names_of_secrets()
+      || '[A-Za-z0-9_.-]*["''\]\\]{0,4}\s{0,3}(?:=>|:=|={1,3}|:)\s{0,3}[bfru]{0,2}\\?["''`]([^"''`\n\\]{6,})\\?["''`]',
+      'any value', 'session', 'the usual forms of JSON, YAML and source code'),
+  ('any-named-value', 'any value with a digit, or any word at the end of a line, behind a name such as password or secret',
+    '(?i)pass|pwd|secret|token|credential|key',
+    secrets.names_of_secrets()
+      || '[A-Za-z0-9_.-]*["'']?\s{0,3}[=:]\s{0,3}([^\s"''`<>;,(){}\[\]|\\]*[0-9][^\s"''`<>;,(){}\[\]|\\]*'
+      || '|[A-Za-z_.!?-]{6,}(?=[ \t\r]*(?:\n|$)))',
+    'any value', 'session', 'the usual forms of env files and YAML'),
+  ('any-labelled-value', 'any value with a digit behind a label such as password, in several languages', '(?i)'
+    || secrets.labels_of_passwords(),
+    secrets.labelled_value(secrets.labels_of_passwords(), '[^\s"''`|<>«»“”„‘’\\]*[0-9][^\s"''`|<>«»“”„‘’*_\\]*'), 'any value',
+    'session', 'the usual forms of notes'),
   ('any-long-token', 'every 32 or more letters and digits in a row, hashes and ids of commits, too', '[A-Za-z0-9]{32}',
     '[A-Za-z0-9]{32,}', 'any', 'session', 'length');
 --! EndIncluded 036-secrets/020-built-in-patterns.sql
 --! Included 036-secrets/025-public-identifiers.sql
 -- Public identifiers that look as random as a secret: addresses and transactions of chains, decentralised
 -- identifiers, and identifiers of contents and peers. The verification of matches asks is_public_identifier().
-create function secrets.decode_base58(encoded text, alphabet text default '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz')
-returns bytea
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.decode_base58(
+  encoded text, alphabet text default '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz') returns bytea
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   number numeric := 0;
   decoded bytea := '';
@@ -5504,16 +4728,11 @@ begin
     number := div(number, 256);
   end loop;
   return decode(repeat('00', length(encoded) - length(ltrim(encoded, left(alphabet, 1)))), 'hex') || decoded;
-end
-$$;
+end $$;
+comment on function secrets.decode_base58 is 'The bytes of a text in base58, all of whose characters are of that alphabet.';
 
-comment on function secrets.decode_base58 is
-  'The bytes of a text in base58, all of whose characters are of that alphabet.';
-
-create function secrets.is_base58_address(value text)
-returns boolean
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.is_base58_address(value text) returns boolean
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   decoded bytea;
 begin
@@ -5534,17 +4753,13 @@ begin
     end if;
   end loop;
   return false;
-end
-$$;
-
+end $$;
 comment on function secrets.is_base58_address is
-  'True if a text is a public address or extended public key in base58 with the right checksum, as of Bitcoin, '
-  'Tron, Tezos or XRP. A private key is not.';
+  'True if a text is a public address or extended public key in base58 with the right checksum, as of Bitcoin, Tron, Tezos or '
+  'XRP. A private key is not.';
 
-create function secrets.is_bech32_address(value text)
-returns boolean
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.is_bech32_address(value text) returns boolean
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   prefix constant text := substring(value from '^([a-z]{1,20})1[ac-hj-np-z02-9]{20,}$');
   sum bigint := 1;
@@ -5558,96 +4773,83 @@ begin
   foreach part in array
     array(select ascii(c) >> 5 from string_to_table(prefix, null) as c) || 0
     || array(select ascii(c) & 31 from string_to_table(prefix, null) as c)
-    || array(select strpos('qpzry9x8gf2tvdw0s3jn54khce6mua7l', c) - 1 from string_to_table(substr(value, length(prefix) + 2), null) as c)
+    || array(
+      select strpos('qpzry9x8gf2tvdw0s3jn54khce6mua7l', c) - 1 from string_to_table(substr(value, length(prefix) + 2), null) as c)
   loop
     top := (sum >> 25)::integer;
     sum := ((sum & 33554431) << 5) # part;
     sum := sum # case when top & 1 > 0 then 996825010 else 0 end # case when top & 2 > 0 then 642813549 else 0 end
-      # case when top & 4 > 0 then 513874426 else 0 end # case when top & 8 > 0 then 1027748829 else 0 end # case when top & 16 > 0 then 705979059 else 0 end;
+      # case when top & 4 > 0 then 513874426 else 0 end # case when top & 8 > 0 then 1027748829 else 0 end
+      # case when top & 16 > 0 then 705979059 else 0 end;
   end loop;
   return sum in (1, 734539939);
-end
-$$;
-
+end $$;
 comment on function secrets.is_bech32_address is
-  'True if a text in lower case is something public in bech32 or bech32m with the right checksum, as an address of '
-  'Bitcoin or of a chain of Cosmos. A secret key is not.';
+  'True if a text in lower case is something public in bech32 or bech32m with the right checksum, as an address of Bitcoin or of '
+  'a chain of Cosmos. A secret key is not.';
 
-create function secrets.is_content_identifier(value text)
-returns boolean
+create function secrets.is_content_identifier(value text) returns boolean
 language sql immutable parallel safe set search_path = ''
 return case
   when value ~ '^(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|12D3KooW[1-9A-HJ-NP-Za-km-z]{44})$' then
     pg_catalog.substr(secrets.decode_base58(value), 1, 2) in ('\x1220', '\x0024')
   -- Version 1, a codec, SHA-256 or BLAKE2b, and 32 bytes; as base32, base36 or base58.
-  else value ~ '^(?:baf[ky][a-z2-7]{55}|baguqe[a-z2-7]{55}|bafz[a-z2-7]{55,61}|k[25][a-z0-9]{59,61}|zdj7[1-9A-HJ-NP-Za-km-z]{45}|zb2rh[1-9A-HJ-NP-Za-km-z]{44})$'
+  else value ~ '^(?:baf[ky][a-z2-7]{55}|baguqe[a-z2-7]{55}|bafz[a-z2-7]{55,61}|k[25][a-z0-9]{59,61}|zdj7[1-9A-HJ-NP-Za-km-z]{45}'
+    '|zb2rh[1-9A-HJ-NP-Za-km-z]{44})$'
 end;
+comment on function secrets.is_content_identifier is 'True if a text is an identifier of contents or of a peer of IPFS.';
 
-comment on function secrets.is_content_identifier is
-  'True if a text is an identifier of contents or of a peer of IPFS.';
-
-create function secrets.is_public_identifier(value text)
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function secrets.is_public_identifier(value text) returns boolean language sql immutable parallel safe set search_path = ''
 return value ~ '^(?:0[xX](?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})|did:[a-z0-9]+:.*)$'
   or secrets.is_content_identifier(value) or secrets.is_base58_address(value) or secrets.is_bech32_address(value)
   -- Keys of did:key, which stand behind a # again.
   or value ~ '^z6Mk[1-9A-HJ-NP-Za-km-z]{44}$';
-
 comment on function secrets.is_public_identifier is
-  'True if a text is an address or a hash of a chain, a decentralised identifier, or an identifier of contents: all '
-  'of them may be known.';
+  'True if a text is an address or a hash of a chain, a decentralised identifier, or an identifier of contents: all of them may '
+  'be known.';
 --! EndIncluded 036-secrets/025-public-identifiers.sql
 --! Included 036-secrets/030-verify.sql
 -- Tells a secret from what only looks like one: what a match of a pattern must pass besides. The searches for secrets
 -- in texts and documents call passes() for each match.
 
-create function secrets.is_placeholder(value text)
-returns boolean
+create function secrets.is_placeholder(value text) returns boolean
 language sql immutable parallel safe
 -- What documents write in place of a secret: a name, a variable, an ellipsis, one character again and again.
-return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake|x{4}|\*{3}|\.{3}|…|•|^[<${@(]|^[#%][\w/.:-]*$|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
+return value ~* '^(?:your|my|the|some|insert|enter|put)[-_ .]|^your|example|placeholder|change[-_]?me|redacted|dummy|sample|fake'
+  '|x{4}|\*{3}|\.{3}|…|•|^[<${@(]|^[#%][\w/.:-]*$|\$\{|\{\{|^(?:null|undefined|none|true|false|string|number|boolean|password'
+  '|passwd|pass|pwd|pw|secret|token|user|username|root|admin|guest|test|postgres|mypassword|mysecret|mytoken|p[a@]ssw[o0]rd)$'
+  '|process\.env|import\.meta|os\.environ|getenv|secrets\.|^env[.(\[]|123456789|abcdefgh'
   or value ~ '^(.)\1+$';
-
 comment on function secrets.is_placeholder is 'True if a value is what documents write in place of a secret.';
 
-create function secrets.changes_of_class(value text)
-returns integer
-language sql immutable parallel safe
+create function secrets.changes_of_class(value text) returns integer language sql immutable parallel safe
 return pg_catalog.regexp_count(value, '[a-z](?=[^a-z])|[A-Z](?=[^A-Z])|[0-9](?=[^0-9])|[^A-Za-z0-9](?=[A-Za-z0-9])');
-
 comment on function secrets.changes_of_class is
-  'How often a text changes between lower case, upper case, digits and other characters. In random texts that is '
-  'more than twice as often as in names.';
+  'How often a text changes between lower case, upper case, digits and other characters. In random texts that is more than twice '
+  'as often as in names.';
 
-create function secrets.is_mixed(value text)
-returns boolean
-language sql immutable parallel safe
+create function secrets.is_mixed(value text) returns boolean language sql immutable parallel safe
 return pg_catalog.regexp_count(value, '[0-9]') >= greatest(1, pg_catalog.length(value) / 24)
   and secrets.changes_of_class(value) >= 0.2 * pg_catalog.length(value);
-
 comment on function secrets.is_mixed is
-  'True if letters and digits alternate, also if they are hexadecimal digits: a text of words has few digits, and '
-  'they stand together.';
+  'True if letters and digits alternate, also if they are hexadecimal digits: a text of words has few digits, and they stand '
+  'together.';
 
-create function secrets.ends_in_crc32(token text)
-returns boolean
+create function secrets.ends_in_crc32(token text) returns boolean
 language sql immutable parallel safe set search_path = ''
 -- The random part begins behind the last underscore before it; GitHub, npm and Vercel compute the checksum of that part alone.
 return (
   select pg_catalog.right(b.body, 6) = (
     select pg_catalog.string_agg(pg_catalog.substr(
-      '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (c.sum / (62 ^ n)::bigint % 62)::integer + 1, 1), '' order by n desc)
+      '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (c.sum / (62 ^ n)::bigint % 62)::integer + 1, 1), ''
+        order by n desc)
     from pg_catalog.generate_series(0, 5) as n)
   from (select pg_catalog.regexp_replace(token, '^[a-z]{2,4}_', '')) as b (body),
     lateral (select pg_catalog.crc32(pg_catalog.convert_to(pg_catalog.left(b.body, -6), 'UTF8'))) as c (sum));
-
 comment on function secrets.ends_in_crc32 is
   'True if the last six characters of a token are the CRC-32 of the others behind its prefix, in base 62.';
 
-create function secrets.is_random(value text)
-returns boolean
-language sql immutable parallel safe
+create function secrets.is_random(value text) returns boolean language sql immutable parallel safe
 return case
   when pg_catalog.length(value) < 16 or value ~ '^[0-9a-f]+$|^[0-9A-F]+$' then false
   when value ~ '[a-z]' and value ~ '[A-Z]' then
@@ -5656,29 +4858,23 @@ return case
   else pg_catalog.regexp_count(value, '[0-9]') >= pg_catalog.length(value) / 12
     and secrets.changes_of_class(value) >= 0.25 * pg_catalog.length(value)
   end;
-
 comment on function secrets.is_random is
-  'True if letters and digits alternate as in a random text. Hexadecimal digits alone are not taken for one: hashes '
-  'and ids are made of them.';
+  'True if letters and digits alternate as in a random text. Hexadecimal digits alone are not taken for one: hashes and ids are '
+  'made of them.';
 
-create function secrets.is_path(value text)
-returns boolean
+create function secrets.is_path(value text) returns boolean
 language sql immutable parallel safe set search_path = ''
 -- Short pieces of a random text have no digit by chance, and many changes of case.
 return value ~ '^/?(?:[A-Za-z0-9._-]{1,31}/)+[A-Za-z0-9._-]{1,31}$' and not exists (
   select from pg_catalog.string_to_table(value, '/') as piece
   where pg_catalog.length(piece) >= 8 and (secrets.is_random(piece)
     or piece ~ '[a-z]' and piece ~ '[A-Z]' and secrets.changes_of_class(piece) >= 0.45 * pg_catalog.length(piece)));
-
 comment on function secrets.is_path is
-  'True if a text with slashes is made of names. About half of all random texts in base64 of 40 characters have a '
-  'slash, too.';
+  'True if a text with slashes is made of names. About half of all random texts in base64 of 40 characters have a slash, too.';
 
 -- Tests from the most common and cheapest to the rarest; the first that applies decides.
-create function secrets.is_likely_value(value text, is_quoted boolean)
-returns boolean
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.is_likely_value(value text, is_quoted boolean) returns boolean
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   characters constant integer := length(value);
   digits constant integer := characters - length(translate(value, '0123456789', ''));
@@ -5704,65 +4900,58 @@ begin
   elsif value ~ '^[0-9_.,:/-]+$' then
     return is_quoted and characters >= 8 and digits = characters;
   elsif characters >= 16 and (value ~ '^[0-9a-f]+$|^[0-9a-f]{8}-[0-9a-f]{4}-' or secrets.is_random(value)) then
-    return value !~ '^(?:0x|[a-z]+1|did:|[1-9A-HJ-NP-Za-km-z]{25,})' or not secrets.is_public_identifier(value) or value ~ '^0x.{64}$';
+    return value !~ '^(?:0x|[a-z]+1|did:|[1-9A-HJ-NP-Za-km-z]{25,})' or not secrets.is_public_identifier(value)
+      or value ~ '^0x.{64}$';
   elsif value ~ '^0x[0-9a-fA-F]{40}$' then
     return false;
   -- Algorithms, and words with a number: sha256, token2, user-1.
-  elsif value ~* '^(?:[a-z]+[-_])?(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v|ascii|iso)[-_]?\d+\w*[-_.]?)+$|^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then
+  elsif value ~* '^(?:[a-z]+[-_])?(?:(?:sha|md|utf|base|ed|secp|hs|rs|es|ps|aes|int|uint|oauth|bcrypt|argon|hmac|x|v'
+      '|ascii|iso)[-_]?\d+\w*[-_.]?)+$|^[A-Za-z]*(?:[-_. ]?[A-Za-z]+)*[-_. ]?[0-9]{1,2}$' then
     return false;
   elsif has_signs or digits >= 3 then
     return true;
   else
     return secrets.changes_of_class(value) >= case when is_quoted then 3 else 4 end;
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.is_likely_value is
-  'True if what is assigned to a name such as password is a value that someone uses, rather than a placeholder, a '
-  'type, or code.';
+  'True if what is assigned to a name such as password is a value that someone uses, rather than a placeholder, a type, or code.';
 
-create function secrets.names_a_place(whole text, part text)
-returns boolean
+create function secrets.names_a_place(whole text, part text) returns boolean
 language sql immutable parallel safe set search_path = ''
 return (
   select case
-    when b.before !~* '(?:file|path|dir|folder|name|ref|arn|type|class|length|size|count|ttl)["''\]\\]{0,4}\s{0,3}(?:=>|:=|[=:>,])?\s{0,3}[bfru]{0,2}["''`\\]{0,3}$' then false
+    when b.before !~* '(?:file|path|dir|folder|name|ref|arn|type|class|length|size|count|ttl)["''\]\\]{0,4}\s{0,3}'
+      '(?:=>|:=|[=:>,])?\s{0,3}[bfru]{0,2}["''`\\]{0,3}$' then false
     else b.before ~* '(?:name|ref|arn|type|class|length|size|count|ttl)[^A-Za-z]*[bfru]{0,2}[^A-Za-z]*$' or part ~ '[/\\.]' end
-  from (select pg_catalog.left(whole, pg_catalog.length(whole) - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)) - pg_catalog.length(part) + 1)) as b (before));
-
+  from (select pg_catalog.left(whole, pg_catalog.length(whole) - pg_catalog.length(part) + 1
+    - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part)))) as b (before));
 comment on function secrets.names_a_place is
-  'True if the name before a value says that the value is not the secret but where it is, or how it is called, as '
-  'in JWT_SECRET_FILE or secretName. whole is the match, part the value.';
+  'True if the name before a value says that the value is not the secret but where it is, or how it is called, as in '
+  'JWT_SECRET_FILE or secretName. whole is the match, part the value.';
 
-create function secrets.is_labelled_value(value text)
-returns boolean
+create function secrets.is_labelled_value(value text) returns boolean
 language sql immutable parallel safe set search_path = ''
 -- In a sentence, words that are joined by signs are words, and times and versions are no passwords.
 return secrets.is_likely_value(value, is_quoted => false)
-  and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3 or secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
+  and (value !~ '^[A-Za-z]+(?:[-_./@+:][A-Za-z0-9]*)+$' or pg_catalog.regexp_count(value, '[0-9]') >= 3
+    or secrets.changes_of_class(value) >= 0.4 * pg_catalog.length(value))
   and value !~ '^(?:v?[0-9]+(?:[.:,/-][0-9]+)*[a-z%°]{0,3}|[0-9]+(?:[-_][A-Za-z]+)+|[A-Za-z]+://.*|[0-9]+-[a-z]+)$'
   -- A number and what it counts, as languages without spaces write it.
   and value !~ '^[0-9]*[\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]';
-
 comment on function secrets.is_labelled_value is
-  'True if what stands behind a label in a text is a password, rather than a word, a number, a version or an '
-  'address.';
+  'True if what stands behind a label in a text is a password, rather than a word, a number, a version or an address.';
 
-create function secrets.is_any_value(value text)
-returns boolean
-language sql immutable parallel safe set search_path = ''
-return pg_catalog.length(pg_catalog.btrim(value, '"'' ')) >= 6 and value !~ '^["'']?\[redacted: ' and not secrets.is_placeholder(pg_catalog.btrim(value, '"'' '))
+create function secrets.is_any_value(value text) returns boolean language sql immutable parallel safe set search_path = ''
+return pg_catalog.length(pg_catalog.btrim(value, '"'' ')) >= 6 and value !~ '^["'']?\[redacted: '
+  and not secrets.is_placeholder(pg_catalog.btrim(value, '"'' '))
   -- A call, a path of names, and what a redaction has left.
   and value !~ '^[A-Za-z_$][\w$]*[?!]?(?:\.[A-Za-z_$][\w$]*)*[?!]?\(|^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+$';
-
 comment on function secrets.is_any_value is
   'True if what stands behind the name of a secret is no placeholder and no code: in a session, that is enough.';
 
-create function secrets.decode_beginning(encoded text)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.decode_beginning(encoded text) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   clean text := left(translate(regexp_replace(encoded, '\s', '', 'g'), '-_=', '+/'), 80);
 begin
@@ -5771,36 +4960,26 @@ begin
     when 2 then right(clean, 2) || '==' when 3 then right(clean, 3) || '=' else '' end, 'base64'), 'escape');
 exception when others then
   return '';
-end
-$$;
+end $$;
+comment on function secrets.decode_beginning is 'The first 60 bytes of a text in base64; an empty text if it is not base64.';
 
-comment on function secrets.decode_beginning is
-  'The first 60 bytes of a text in base64; an empty text if it is not base64.';
-
-create function secrets.passes_luhn(digits text)
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function secrets.passes_luhn(digits text) returns boolean language sql immutable parallel safe set search_path = ''
 return (
   select sum(case when n % 2 = 1 then d when d > 4 then 2 * d - 9 else 2 * d end) % 10 = 0
   from pg_catalog.string_to_table(pg_catalog.reverse(digits), null) with ordinality as t (c, n),
     lateral (select c::integer) as v (d));
-
 comment on function secrets.passes_luhn is 'True if the last of these digits is the check digit of the others.';
 
-create function secrets.passes_iban(iban text)
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function secrets.passes_iban(iban text) returns boolean language sql immutable parallel safe set search_path = ''
 return (
-  select pg_catalog.string_agg(case when c ~ '[0-9]' then c else (pg_catalog.ascii(c) - 55)::text end, '' order by n)::numeric % 97 = 1
+  select pg_catalog.string_agg(
+    case when c ~ '[0-9]' then c else (pg_catalog.ascii(c) - 55)::text end, '' order by n)::numeric % 97 = 1
   from pg_catalog.string_to_table(pg_catalog.substr(iban, 5) || pg_catalog.left(iban, 4), null) with ordinality as t (c, n));
-
 comment on function secrets.passes_iban is 'True if the two check digits of an account number are right.';
 
 -- One branch for each verification that a pattern can name.
-create function secrets.passes(verification text, whole text, part text)
-returns boolean
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.passes(verification text, whole text, part text) returns boolean
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   case verification
     when 'none' then
@@ -5818,14 +4997,17 @@ begin
     when 'command value' then
       -- Such an option is followed by a password, even if that is a word with a number.
       return not secrets.names_a_place(whole, part) and (secrets.is_likely_value(part, is_quoted => true)
-        or length(part) >= 8 and part ~ '[A-Za-z]' and part ~ '[0-9]' and part !~ '^(?:-|[.~]{0,2}/|[\w.-]*:/)' and not secrets.is_placeholder(part));
+        or length(part) >= 8 and part ~ '[A-Za-z]' and part ~ '[0-9]' and part !~ '^(?:-|[.~]{0,2}/|[\w.-]*:/)'
+        and not secrets.is_placeholder(part));
     when 'labelled value' then
       -- In quotation marks, words of random letters are a password, too.
       return secrets.is_labelled_value(rtrim(part, '.,:;)?]'))
         or length(part) >= 8 and part ~ '[0-9]' and secrets.changes_of_class(part) >= 0.4 * length(part)
-          and left(right(whole, length(part) + 1), 1) in ('"', '''', '`', '«', '„', '“', '‘') and part !~ '^[.~]{0,2}/' and not secrets.is_placeholder(part);
+          and left(right(whole, length(part) + 1), 1) in ('"', '''', '`', '«', '„', '“', '‘') and part !~ '^[.~]{0,2}/'
+          and not secrets.is_placeholder(part);
     when 'labelled token' then
-      return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]')) and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
+      return length(part) >= 20 and whole !~ '://' and part !~ '[(]' and secrets.is_labelled_value(rtrim(part, '.,:;)?]'))
+        and (secrets.is_random(part) or part ~ '^[0-9a-f]+$' and secrets.is_mixed(part));
     when 'any' then
       -- A redaction leaves no secret.
       return part !~ '^\[redacted: ';
@@ -5850,15 +5032,14 @@ begin
     when 'encoded key' then
       return secrets.decode_beginning(part) ~ 'PRIVATE KEY';
     when 'basic' then
-      return secrets.decode_beginning(part) ~ '^[^\s:\\]+:[^\s\\]{3,}$' and not secrets.is_placeholder(split_part(secrets.decode_beginning(part), ':', 2));
+      return secrets.decode_beginning(part) ~ '^[^\s:\\]+:[^\s\\]{3,}$'
+        and not secrets.is_placeholder(split_part(secrets.decode_beginning(part), ':', 2));
     when 'luhn' then
       return length(translate(part, ' -', '')) between 13 and 19 and secrets.passes_luhn(translate(part, ' -', ''));
     when 'iban' then
       return length(translate(part, ' ', '')) between 15 and 34 and secrets.passes_iban(upper(translate(part, ' ', '')));
   end case;
-end
-$$;
-
+end $$;
 comment on function secrets.passes is
   'True if a match of a pattern also passes its verification. whole is the match, part the secret in it.';
 --! EndIncluded 036-secrets/030-verify.sql
@@ -5873,19 +5054,18 @@ create table public.secret_settings (
   updated_at timestamptz not null default now(),
   constraint on_secret_known check (on_secret in ('refuse', 'redact', 'allow'))
 );
-
 comment on table public.secret_settings is
   'What a tenant does with a secret in a write. Only a tenant that changed a default or added a pattern has a row. '
   'set_secret_settings() writes it.';
 comment on column public.secret_settings.tenant_id is 'The tenant.';
 comment on column public.secret_settings.on_secret is
-  'refuse: the write fails with L9SEC (the default). redact: each secret is replaced by [redacted: pattern]. allow: '
-  'it is stored, and an audit row names field and pattern.';
+  'refuse: the write fails with L9SEC (the default). redact: each secret is replaced by [redacted: pattern]. allow: it is '
+  'stored, and an audit row names field and pattern.';
 comment on column public.secret_settings.guards_personal_data is
   'True if e-mail addresses, telephone numbers, credit cards and account numbers are treated like credentials.';
 comment on column public.secret_settings.own_test is
-  'A quick regular expression that matches wherever a pattern of the tenant''s own does, or one for personal data '
-  'if it guards that; null if there is none. The functions that change patterns and settings keep it.';
+  'A quick regular expression that matches wherever a pattern of the tenant''s own does, or one for personal data if it guards '
+  'that; null if there is none. The functions that change patterns and settings keep it.';
 comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
 
 call identity.protect_tenant_rows('public.secret_settings',
@@ -5919,22 +5099,19 @@ create table public.secret_exceptions (
 );
 
 create index secret_exceptions_tenant_idx on public.secret_exceptions (tenant_id);
-
 comment on table public.secret_exceptions is
-  'Texts that a tenant''s administrators know to be harmless although a pattern matches them. '
-  'register_secret_exception() writes it.';
+  'Texts that a tenant''s administrators know to be harmless although a pattern matches them. register_secret_exception() writes '
+  'it.';
 comment on column public.secret_exceptions.exception_id is 'Id of the exception.';
 comment on column public.secret_exceptions.tenant_id is 'The tenant.';
-comment on column public.secret_exceptions.expression is
-  'A regular expression that matches the whole of what is no secret.';
+comment on column public.secret_exceptions.expression is 'A regular expression that matches the whole of what is no secret.';
 comment on column public.secret_exceptions.pattern is
   'The name of the pattern that it is an exception of; null means all patterns.';
 comment on column public.secret_exceptions.reason is 'Why it is harmless, 1 to 500 bytes.';
 comment on column public.secret_exceptions.is_active is 'False if the exception holds no longer.';
 comment on column public.secret_exceptions.created_at is 'When the exception was added.';
 
-alter table public.secret_exceptions enable row level security;
-alter table public.secret_exceptions force row level security;
+alter table public.secret_exceptions enable row level security, force row level security;
 
 create policy tenant_isolation on public.secret_exceptions as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -5948,7 +5125,6 @@ comment on policy platform_override on public.secret_exceptions is
   'Operators see the exceptions of every tenant; each read is audited.';
 comment on policy definer_functions on public.secret_exceptions is
   'The guard reads the exceptions; register_secret_exception() writes them.';
-
 grant select on public.secret_exceptions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
 
@@ -5959,39 +5135,32 @@ create trigger _500_audit after insert or update on public.secret_exceptions
 -- Quick tests that tell which texts may hold a secret. The guard calls needs_look() on every write, before any
 -- pattern is tried.
 
-create function secrets.any_of(keywords text[])
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function secrets.any_of(keywords text[]) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if '' = any (keywords) then
     return '';
   end if;
   return (
-    select case when count(*) = 1 then min(branch.expression) else '(?:' || string_agg(branch.expression, '|' order by branch.first) || ')' end
+    select case when count(*) = 1 then min(branch.expression)
+      else '(?:' || string_agg(branch.expression, '|' order by branch.first) || ')' end
     from (
       select left(k, 1) as first, secrets.literal(left(k, 1)) || secrets.any_of(array_agg(distinct substr(k, 2))) as expression
-      from unnest(keywords) as k
-      group by left(k, 1)
+      from unnest(keywords) as k group by left(k, 1)
     ) branch);
-end
-$$;
-
+end $$;
 comment on function secrets.any_of is
-  'A regular expression that matches any of these texts: a tree of their characters, which is several times as fast '
-  'as an alternation.';
+  'A regular expression that matches any of these texts: a tree of their characters, which is several times as fast as an '
+  'alternation.';
 
-create function secrets.has_word(variadic words text[])
-returns text
-language sql immutable parallel safe set search_path = ''
-return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %L) > 0', w), ' or ') from pg_catalog.unnest(words) as w) || ')';
-
+create function secrets.has_word(variadic words text[]) returns text language sql immutable parallel safe set search_path = ''
+return '(' || (select pg_catalog.string_agg(pg_catalog.format('strpos(lowered, %L) > 0', w), ' or ')
+  from pg_catalog.unnest(words) as w) || ')';
 comment on function secrets.has_word is
-  'An expression of SQL: whether one of these texts, in lower case, stands in lowered. Looking for a word is '
-  'several times as fast as an expression.';
+  'An expression of SQL: whether one of these texts, in lower case, stands in lowered. Looking for a word is several times as '
+  'fast as an expression.';
 
-create function secrets.test_of_hint(hint text)
-returns text
+create function secrets.test_of_hint(hint text) returns text
 language sql immutable parallel safe set search_path = ''
 -- Looking around is several times as slow as what is tried first here.
 return case hint
@@ -5999,14 +5168,10 @@ return case hint
   when secrets.words_of_40() then 'content ~ ''[A-Za-z0-9+/]{40}'' and '
   when secrets.bare_hexadecimal_tokens() then 'content ~ ''[a-f0-9]{32}'' and '
   else '' end || pg_catalog.format('content ~ %L', hint);
-
 comment on function secrets.test_of_hint is 'An expression of SQL: whether content matches a hint.';
 
-create function secrets.cut_token()
-returns text
-language sql immutable parallel safe
+create function secrets.cut_token() returns text language sql immutable parallel safe
 return '(?:[A-Za-z_-][0-9]|[0-9][A-Za-z_-])[A-Za-z0-9_-]*[ \t]*[\\=]?(?:\r?\n|\\n)[ \t>]*[A-Za-z0-9_-]{6}';
-
 comment on function secrets.cut_token is
   'A regular expression that matches where a line break may cut a token, also if it is escaped as in JSON.';
 
@@ -6021,16 +5186,12 @@ declare
   columns constant text := secrets.test_of_hint(secrets.password_columns());
 begin
   execute format($sql$
-create function secrets.any_keyword()
-returns text
-language sql immutable parallel safe
+create function secrets.any_keyword() returns text language sql immutable parallel safe
 return %L $sql$,
     (select secrets.any_of(array_agg(distinct k)) from public.secret_patterns p, unnest(p.keywords) as k));
   execute format($sql$
-create function secrets.may_hold_credential(content text)
-returns boolean
-language plpgsql immutable parallel safe set search_path = ''
-as $body$
+create function secrets.may_hold_credential(content text) returns boolean
+language plpgsql immutable parallel safe set search_path = '' as $body$
 declare
   lowered constant text := lower(content collate "C");
   long_words text;
@@ -6039,7 +5200,8 @@ begin
   -- line break.
   if content ~ %7$L then
     -- The words around them are few, and compared with the keywords ten times as fast as the whole text.
-    long_words := (select string_agg(m.groups[1], ' ') from regexp_matches(content, '([^\s"''<>]*[A-Za-z0-9_-]{20}[^\s"''<>]*)', 'g') as m (groups));
+    long_words := (select string_agg(m.groups[1], ' ')
+      from regexp_matches(content, '([^\s"''<>]*[A-Za-z0-9_-]{20}[^\s"''<>]*)', 'g') as m (groups));
     if content ~ '(?:[A-Za-z0-9_-] ){15}' or content ~ %3$L and content ~ secrets.any_keyword() or %2$s then
       return true;
     elsif long_words is not null then
@@ -6064,9 +5226,11 @@ $body$ $sql$,
     secrets.cut_token(),
     concat_ws(E'\n    or ',
       secrets.has_word('pass', 'pw') || format(' and (%s or %s or %s)', named, password, columns),
-      secrets.has_word('secret', 'token', 'credential', 'key') || format(' and (%s or long_words is not null and %s)', named, token),
+      secrets.has_word('secret', 'token', 'credential', 'key')
+        || format(' and (%s or long_words is not null and %s)', named, token),
       secrets.has_word(
-        'wort', 'woord', 'senha', 'senord', 'contrase', 'parol', 'paroo', 'hesl', 'hasl', 'jelsz', 'sifre', 'kata sandi', 'adgangskode', 'salasana', 'lozink', 'geslo', 'slapta') || format(' and (%s or %s)', password, columns),
+        'wort', 'woord', 'senha', 'senord', 'contrase', 'parol', 'paroo', 'hesl', 'hasl', 'jelsz', 'sifre', 'kata sandi',
+        'adgangskode', 'salasana', 'lozink', 'geslo', 'slapta') || format(' and (%s or %s)', password, columns),
       secrets.has_word('://') || ' and ' || secrets.test_of_hint(secrets.credentials_in_urls()),
       secrets.has_word('bearer', 'basic') || ' and ' || secrets.test_of_hint(secrets.authorization_headers()),
       secrets.has_word('private', 'sig=', '"auth', '%', '&#') || ' and ' || secrets.test_of_hint(secrets.rare_words()),
@@ -6075,8 +5239,7 @@ $body$ $sql$,
         || secrets.test_of_hint(secrets.command_lines())),
     secrets.disguises(), password || ' or ' || columns,
     '[A-Za-z0-9_+/-]{20}|(?:[A-Za-z0-9_-] ){15}|' || secrets.cut_token());
-end
-$$;
+end $$;
 
 comment on function secrets.any_keyword is 'A regular expression that matches any keyword of the built-in patterns.';
 comment on function secrets.may_hold_credential is
@@ -6085,9 +5248,7 @@ comment on function secrets.may_hold_credential is
 do $$
 begin
   execute format($sql$
-create function secrets.may_hold_more(content text)
-returns boolean
-language sql immutable parallel safe
+create function secrets.may_hold_more(content text) returns boolean language sql immutable parallel safe
 return %s $sql$,
     -- These hints are short, so that one expression of all reads a long text once. Flags stand at the beginning of one.
     (select string_agg(h.test, ' or ')
@@ -6096,42 +5257,33 @@ return %s $sql$,
        from public.secret_patterns p where p.severity in ('personal', 'strict', 'session') and p.hint is not null
        group by case when p.hint like '(?%' then p.hint end
      ) h));
-end
-$$;
-
+end $$;
 comment on function secrets.may_hold_more is
-  'True if a text may match a built-in pattern for personal data, for any long token, or one that only sessions are '
-  'compared with.';
+  'True if a text may match a built-in pattern for personal data, for any long token, or one that only sessions are compared '
+  'with.';
 
-create function secrets.needs_look(content text, own_test text, is_strict boolean)
-returns boolean
+create function secrets.needs_look(content text, own_test text, is_strict boolean) returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 return secrets.may_hold_credential(content)
   or own_test is not null and content ~ own_test
   or is_strict and secrets.may_hold_more(content);
-
 comment on function secrets.needs_look is
-  'True if a text may hold a secret, by the quick tests: that of credentials, that of the tenant (null if it has '
-  'none) and, if is_strict, those of sessions.';
+  'True if a text may hold a secret, by the quick tests: that of credentials, that of the tenant (null if it has none) and, if '
+  'is_strict, those of sessions.';
 
-create function secrets.own_test(tenant_id uuid)
-returns text
-language sql stable set search_path = ''
+create function secrets.own_test(tenant_id uuid) returns text language sql stable set search_path = ''
 return (select s.own_test from public.secret_settings s where s.tenant_id = own_test.tenant_id);
-
 comment on function secrets.own_test is
   'The quick test of a tenant''s own patterns and of personal data, if it guards that; null if it has none.';
 
-create function secrets.severities_for(tenant_id uuid, is_strict boolean)
-returns text[]
-language sql stable set search_path = ''
+create function secrets.severities_for(tenant_id uuid, is_strict boolean) returns text[] language sql stable set search_path = ''
 return case
   when is_strict then '{credential,personal,strict,session}'::text[]
-  when (select s.guards_personal_data from public.secret_settings s where s.tenant_id = severities_for.tenant_id) then '{credential,personal}'
+  when (select s.guards_personal_data from public.secret_settings s where s.tenant_id = severities_for.tenant_id)
+    then '{credential,personal}'
   else '{credential}'
 end;
-
 comment on function secrets.severities_for is
   'Which patterns a tenant''s writes or, if is_strict, its sessions are compared with.';
 --! EndIncluded 036-secrets/060-quick-tests.sql
@@ -6139,13 +5291,11 @@ comment on function secrets.severities_for is
 -- Finds or replaces the secrets of one text. The functions for documents, find_secrets() and the audit log call
 -- find_in_text() or redact_text().
 
-create function secrets.in_group(expression text)
-returns text
+create function secrets.in_group(expression text) returns text
 language sql immutable parallel safe set search_path = ''
 -- Flags such as (?i) must stay at the beginning.
 return coalesce(substring(expression from '^\(\?[a-z]+\)'), '')
   || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')';
-
 comment on function secrets.in_group is 'A regular expression whose first capturing group is the whole match.';
 
 create function secrets.split_at(content text, expression text, flags text default '')
@@ -6158,44 +5308,33 @@ begin atomic
   left join pg_catalog.regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as m (groups, place)
     on m.place = s.place;
 end;
-
 comment on function secrets.split_at is
-  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing '
-  'group or, if it has none, the match again. The last row has no match. flags: those of regexp_matches().';
+  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing group or, if it '
+  'has none, the match again. The last row has no match. flags: those of regexp_matches().';
 
-create function secrets.offset_in(whole text, part text)
-returns integer
+create function secrets.offset_in(whole text, part text) returns integer
 language sql immutable parallel safe
 -- The secret ends its match; what stands before it may repeat it.
 return pg_catalog.length(whole) - pg_catalog.length(part) + 1
   - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part));
-
 comment on function secrets.offset_in is 'How many characters of a match stand before the secret in it.';
 
-create function secrets.line_starts(content text)
-returns integer[]
-language sql immutable parallel safe set search_path = ''
+create function secrets.line_starts(content text) returns integer[] language sql immutable parallel safe set search_path = ''
 return array(
   select (1 + coalesce(
     sum(pg_catalog.length(l.line) + 1) over (order by l.n rows between unbounded preceding and 1 preceding), 0))::integer
-  from pg_catalog.string_to_table(content, E'\n') with ordinality as l (line, n)
-  order by l.n);
-
+  from pg_catalog.string_to_table(content, E'\n') with ordinality as l (line, n) order by l.n);
 comment on function secrets.line_starts is 'Where each line of a text begins, in characters from 1.';
 
-create function secrets.is_excepted(tenant_id uuid, pattern text, part text)
-returns boolean
+create function secrets.is_excepted(tenant_id uuid, pattern text, part text) returns boolean
 language sql stable set search_path = ''
 return exists (
   select from public.secret_exceptions e
   where e.tenant_id = is_excepted.tenant_id and e.is_active and (e.pattern is null or e.pattern = is_excepted.pattern)
     and part ~ ('^(?:' || e.expression || ')$'));
+comment on function secrets.is_excepted is 'True if an administrator of the tenant registered that this text is harmless.';
 
-comment on function secrets.is_excepted is
-  'True if an administrator of the tenant registered that this text is harmless.';
-
-create function secrets.patterns_for(content text, tenant_id uuid, severities text[])
-returns setof public.secret_patterns
+create function secrets.patterns_for(content text, tenant_id uuid, severities text[]) returns setof public.secret_patterns
 language sql stable set search_path = ''
 begin atomic
   -- Several patterns share a hint.
@@ -6217,35 +5356,28 @@ begin atomic
   -- The more exact patterns were added first, so that they give a secret its name.
   order by p.tenant_id nulls first, p.pattern_id;
 end;
-
 comment on function secrets.patterns_for is
-  'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or '
-  'hint rule it out.';
+  'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or hint rule it '
+  'out.';
 
-create function secrets.has_exceptions(tenant_id uuid, pattern text)
-returns boolean
-language sql stable set search_path = ''
+create function secrets.has_exceptions(tenant_id uuid, pattern text) returns boolean language sql stable set search_path = ''
 return exists (
   select from public.secret_exceptions e
   where e.tenant_id = has_exceptions.tenant_id and e.is_active and (e.pattern is null or e.pattern = has_exceptions.pattern));
-
 comment on function secrets.has_exceptions is
-  'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. '
-  'Asked once, it saves a look at each match.';
+  'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. Asked once, it '
+  'saves a look at each match.';
 
 create function secrets.max_likenesses() returns integer language sql immutable parallel safe return 10000;
-
 comment on function secrets.max_likenesses is
-  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of '
-  'hundreds of kilobytes can have more.';
+  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of hundreds of '
+  'kilobytes can have more.';
 
 create type secrets.findings as (ranges int4range[], rest text);
-
 comment on type secrets.findings is
   'Where the secrets of one pattern stand in a text, in characters from 1, and the text with control characters in their place.';
 
-create function secrets.cut_out(content text, expression text, flags text, wholes text[], parts text[])
-returns secrets.findings
+create function secrets.cut_out(content text, expression text, flags text, wholes text[], parts text[]) returns secrets.findings
 language sql stable set search_path = ''
 begin atomic
   -- The groups of a match take ten times as long as the match, and are known here.
@@ -6274,18 +5406,16 @@ begin atomic
       '' order by place)
   from matches;
 end;
-
 comment on function secrets.cut_out is
-  'Cuts secrets out of a text. wholes: the matches of the regular expression, in order; parts: the secret in each, null in one without.';
+  'Cuts secrets out of a text. wholes: the matches of the regular expression, in order; parts: the secret in each, null in one '
+  'without.';
 
 -- Each match is verified once, and places are computed only if one passes. If only the first are wanted, the search
 -- begins with the first 32 kB and takes more of the text as long as it finds too few.
 create function secrets.find_of_pattern(
   content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '',
-  most integer default null)
-returns secrets.findings
-language plpgsql stable set search_path = ''
-as $$
+  most integer default null) returns secrets.findings
+language plpgsql stable set search_path = '' as $$
 declare
   total constant integer := length(content);
   -- All matches of a text are computed before the first one is seen. So the first secrets are looked for in its beginning.
@@ -6335,20 +5465,16 @@ begin
     end if;
     size := least(total, size * 8);
   end loop;
-end
-$$;
-
+end $$;
 comment on function secrets.find_of_pattern is
-  'The secrets of one pattern in a text: all, or the first most of them, which '
-  'ends early and leaves no rest. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
-  'more than max_likenesses() false matches.';
+  'The secrets of one pattern in a text: all, or the first most of them, which ends early and leaves no rest. flags: those of '
+  'regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() false matches.';
 
 -- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
 -- their words.
 create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text, most integer default null)
 returns table (place bigint, range int4range, pattern text)
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   -- Every built-in pattern ends here: they match no control characters but white space, and those that match all but a few
   -- characters stop at a line break or a hyphen.
@@ -6378,8 +5504,7 @@ begin
       select (1 + coalesce(
         sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding),
         0))::integer
-      from unnest(string_to_array(decoded, separator)) with ordinality as w (word, place)
-      order by w.place));
+      from unnest(string_to_array(decoded, separator)) with ordinality as w (word, place) order by w.place));
     select found_places || array_agg(n), found_patterns || array_agg(candidate.name)
     into found_places, found_patterns
     from unnest(found.ranges) as p (range)
@@ -6395,9 +5520,7 @@ begin
           regexp_instr(find_in_words.content, words, 1, f.place::integer, 0),
           regexp_instr(find_in_words.content, words, 1, f.place::integer, 1)),
         f.pattern
-      from unnest(found_places, found_patterns) as f (place, pattern)
-      order by f.place
-      limit 1;
+      from unnest(found_places, found_patterns) as f (place, pattern) order by f.place limit 1;
   elsif found_places <> '{}' then
     return query
       select distinct on (f.place) f.place, w.range, f.pattern
@@ -6406,20 +5529,17 @@ begin
         with ordinality as w (range, place) on w.place = f.place
       order by f.place, f.turn;
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.find_in_words is
-  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() '
-  'or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds '
-  'something in it. most: how many are looked for with each pattern; with 1, the first word alone is returned.';
+  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or '
+  'words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: '
+  'how many are looked for with each pattern; with 1, the first word alone is returned.';
 
 -- Compares the text, with its look-alikes replaced, with one pattern after the other; then its words in which
 -- characters are encoded, or set apart by spaces or line breaks.
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (pattern text, "position" integer, length integer)
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   plain text := secrets.fold(find_in_text.content);
   words text;
@@ -6450,24 +5570,20 @@ begin
       from secrets.find_in_words(plain, find_in_text.tenant_id, find_in_text.severities, words, find_in_text.most) as f
       where not f.range && covered;
   end loop;
-end
-$$;
-
+end $$;
 comment on function secrets.find_in_text is
-  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these '
-  'severities are compared, those of the tenant too. most: how many are looked for with each pattern, from the '
-  'beginning of the text; the search for one ends with the first pattern that finds any.';
+  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are '
+  'compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the '
+  'search for one ends with the first pattern that finds any.';
 
 create function secrets.max_redactions_of_a_match() returns integer language sql immutable parallel safe return 8;
-
 comment on function secrets.max_redactions_of_a_match is
   'How often one pattern is tried again on a text that it was redacted in.';
 
 -- Each pattern works on what those before it have left, so that a secret is replaced once, under the name of the most
 -- exact pattern.
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   candidate public.secret_patterns;
   words text;
@@ -6510,11 +5626,8 @@ begin
   if replaced = 0 then
     redacted := content;
   end if;
-end
-$$;
-
-comment on function secrets.redact_text is
-  'A text with each secret replaced by [redacted: pattern], and how many were replaced.';
+end $$;
+comment on function secrets.redact_text is 'A text with each secret replaced by [redacted: pattern], and how many were replaced.';
 --! EndIncluded 036-secrets/070-find-in-text.sql
 --! Included 036-secrets/080-find-in-document.sql
 -- Finds or replaces the secrets of a JSON document at any depth. The guard, archives of sessions, the scan of stored
@@ -6522,9 +5635,7 @@ comment on function secrets.redact_text is
 
 create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean, most integer)
 returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
-language plpgsql stable set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql stable set search_path = '' as $$
 declare
   starts integer[];
 begin
@@ -6537,14 +5648,13 @@ begin
       cross join lateral width_bucket(f."position", starts) as n (line);
   end if;
   -- The name of a member says what its value is, as in {"password": "…"}.
-  if secrets.is_named_secret(name, secrets.fold(value), is_strict) and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
+  if secrets.is_named_secret(name, secrets.fold(value), is_strict)
+      and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
     return query select 'named-secret', 1, length(value), 1, 1;
   end if;
-end
-$$;
+end $$;
 
-create function secrets.is_named_secret(name text, value text, is_strict boolean)
-returns boolean
+create function secrets.is_named_secret(name text, value text, is_strict boolean) returns boolean
 language sql immutable parallel safe set search_path = ''
 return case
   -- Counting the characters of a long text takes as long as a pattern.
@@ -6554,43 +5664,33 @@ return case
     and (value !~ '\s' and secrets.is_likely_value(value, is_quoted => true) and not secrets.names_a_place(name || ':', value)
       or is_strict and value !~ '^[0-9.]*$' and secrets.is_any_value(value))
 end;
-
 comment on function secrets.is_named_secret is
-  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if '
-  'it is strict, is no placeholder.';
+  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if it is strict, '
+  'is no placeholder.';
 
 comment on function secrets.find_in_value is
   'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
 
-create function secrets.step(key text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.step(key text) returns text language sql immutable parallel safe set search_path = ''
 return '.' || case
   when key ~ '^[A-Za-z_][A-Za-z0-9_-]{0,39}$'
     and (not secrets.needs_look(key, null, true) or key ~ '^[A-Za-z_-]+$' and not secrets.is_random(key)) then key
   else '*' end;
+comment on function secrets.step is 'A key as a path shows it: * if it is no plain name, since a key can be a secret itself.';
 
-comment on function secrets.step is
-  'A key as a path shows it: * if it is no plain name, since a key can be a secret itself.';
-
-create function secrets.path_of(steps text[])
-returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.path_of(steps text[]) returns text language sql immutable parallel safe set search_path = ''
 return '$' || coalesce((
-  select pg_catalog.string_agg(case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
+  select pg_catalog.string_agg(
+    case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
   from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
-
 comment on function secrets.path_of is
-  'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an '
-  'element.';
+  'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
 
 -- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick
 -- tests.
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean, most integer default null)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
-language plpgsql stable set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql stable set search_path = '' as $$
 declare
   own_test text := secrets.own_test(find_in_document_of.tenant_id);
 begin
@@ -6608,7 +5708,8 @@ begin
         from jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value else '{}' end) as o
         union all
         select format('[%s]', a.place - 1), null, a.value
-        from jsonb_array_elements(case when jsonb_typeof(n.value) = 'array' then n.value else '[]' end) with ordinality as a (value, place)
+        from jsonb_array_elements(case when jsonb_typeof(n.value) = 'array' then n.value else '[]' end)
+          with ordinality as a (value, place)
       ) child
       where jsonb_typeof(n.value) in ('object', 'array')
         -- A session is large, and most of its parts hold a long token: testing each level would read it several times.
@@ -6616,15 +5717,12 @@ begin
     )
     select f.pattern, secrets.path_of(n.steps), f."position", f.line, f."column"
     from nodes n
-    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
-    where jsonb_typeof(n.value) in ('string', 'number')
-    limit find_in_document_of.most;
-end
-$$;
-
+    cross join lateral secrets.find_in_value(
+      n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
+    where jsonb_typeof(n.value) in ('string', 'number') limit find_in_document_of.most;
+end $$;
 comment on function secrets.find_in_document_of is
-  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most '
-  'so many.';
+  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most so many.';
 
 create function secrets.find_in_document(document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
@@ -6636,18 +5734,15 @@ begin atomic
   -- Hardly any session passes these tests as a whole.
   where strict or secrets.needs_look(document::text, secrets.own_test(t.tenant_id), false);
 end;
-
 comment on function secrets.find_in_document is
-  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in '
-  'the text, in characters from its beginning and by line and column. If strict, personal data and long tokens too. '
-  'The path shows keys only if they are plain names. Definer: compares with the patterns and exceptions of the '
-  'caller''s tenant alone.';
+  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in the text, in '
+  'characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only '
+  'if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
 -- Calls itself for keys, members and elements; a part in which the quick tests find nothing stays as it is.
-create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
-language plpgsql stable set search_path = ''
-as $$
-#variable_conflict use_variable
+create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean,
+  out redacted jsonb, out replaced integer)
+language plpgsql stable set search_path = '' as $$
 declare
   kind constant text := jsonb_typeof(value);
   text_value text;
@@ -6657,7 +5752,8 @@ begin
   replaced := 0;
   if kind in ('string', 'number') then
     text_value := value #>> '{}';
-    if secrets.is_named_secret(name, secrets.fold(text_value), is_strict) and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
+    if secrets.is_named_secret(name, secrets.fold(text_value), is_strict)
+        and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
       redacted := '"[redacted: named-secret]"';
       replaced := 1;
     elsif secrets.needs_look(text_value, own_test, is_strict) then
@@ -6681,37 +5777,31 @@ begin
     cross join lateral secrets.redact_value(null, a.value, tenant_id, own_test, severities, is_strict) as v;
     redacted := coalesce(redacted, '[]');
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.redact_value is
-  'A value of a document with each secret replaced, and how many were. The name of a member tells what its value '
-  'is.';
+  'A value of a document with each secret replaced, and how many were. The name of a member tells what its value is.';
 
 create type secrets.redaction as (document jsonb, replaced integer);
 comment on type secrets.redaction is 'A document without secrets, and how many were replaced.';
 
-create function secrets.redact_document(document jsonb, strict boolean)
-returns secrets.redaction
+create function secrets.redact_document(document jsonb, strict boolean) returns secrets.redaction
 language sql stable security definer set search_path = ''
 return (
   select (v.redacted, v.replaced)::secrets.redaction
   from identity.current_tenant_id() as t (tenant_id)
-  cross join lateral secrets.redact_value(null, document, t.tenant_id, secrets.own_test(t.tenant_id), secrets.severities_for(t.tenant_id, strict), strict) as v);
-
+  cross join lateral secrets.redact_value(
+    null, document, t.tenant_id, secrets.own_test(t.tenant_id), secrets.severities_for(t.tenant_id, strict), strict) as v);
 comment on function secrets.redact_document is
-  'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with '
-  'the patterns and exceptions of the caller''s tenant alone.';
-
-grant execute on function
-  secrets.find_in_document, secrets.redact_document
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with the patterns '
+  'and exceptions of the caller''s tenant alone.';
+grant execute on function secrets.find_in_document, secrets.redact_document to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 036-secrets/080-find-in-document.sql
 --! Included 036-secrets/090-find-secrets.sql
 -- Looks for secrets in a text of the caller, without storing it. Agents and admins call find_secrets() in psql or
 -- GraphQL.
 
-create type public.secret_finding as (pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
+create type public.secret_finding as (
+  pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
 comment on type public.secret_finding is 'A secret that was found in a text, without the text.';
 comment on column public.secret_finding.pattern is 'The name of the pattern, as in secret_patterns.';
 comment on column public.secret_finding."position" is 'Where the secret begins, in characters from 1.';
@@ -6721,14 +5811,11 @@ comment on column public.secret_finding.line is 'The line that it begins in, fro
 comment on column public.secret_finding."column" is 'The character of that line with which it begins, from 1.';
 
 create function secrets.max_findings() returns integer language sql immutable parallel safe return 1000;
-
 comment on function secrets.max_findings is
   'How many findings find_secrets() returns, so that a text full of them keeps nobody waiting.';
 
-create function public.find_secrets(content text, is_session boolean default false)
-returns setof public.secret_finding
-language plpgsql stable security definer set search_path = ''
-as $$
+create function public.find_secrets(content text, is_session boolean default false) returns setof public.secret_finding
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   starts integer[];
@@ -6742,33 +5829,29 @@ begin
   starts := secrets.line_starts(content);
   return query
     select f.pattern, f."position", f.length,
-      (select p.severity from public.secret_patterns p where p.name = f.pattern and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1),
+      (select p.severity from public.secret_patterns p where p.name = f.pattern
+        and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1),
       n.line, f."position" - starts[n.line] + 1
     from secrets.find_in_text(
-      content, me.tenant_id, case when is_session then secrets.severities_for(me.tenant_id, true) else '{credential,personal,strict}' end,
+      content, me.tenant_id, case when is_session then secrets.severities_for(me.tenant_id, true)
+        else '{credential,personal,strict}' end,
       secrets.max_findings()) as f
     cross join lateral width_bucket(f."position", starts) as n (line)
-    order by f."position", f.pattern
-    limit secrets.max_findings();
-end
-$$;
-
+    order by f."position", f.pattern limit secrets.max_findings();
+end $$;
 comment on function public.find_secrets is
-  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session '
-  'for everything that a session must not hold. It returns the names of the patterns and the places of the first '
-  '1000, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s '
-  'tenant alone.';
-
+  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for '
+  'everything that a session must not hold. It returns the names of the patterns and the places of the first 1000, never the '
+  'text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 grant execute on function public.find_secrets to l9_agent, l9_admin;
 --! EndIncluded 036-secrets/090-find-secrets.sql
 --! Included 036-secrets/100-guard.sql
 -- Refuses, redacts or audits secrets in what callers write. guard_table() gives a table the trigger for it; functions
 -- for saves and documents call check_texts(), refuse_in() and as_stored().
 
-create function secrets.raise_secret(path text, pattern text, place integer, line integer default 1, "column" integer default null)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function secrets.raise_secret(
+  path text, pattern text, place integer, line integer default 1, "column" integer default null) returns void
+language plpgsql volatile set search_path = '' as $$
 begin
   begin
     -- Else the log of the server would keep the statement, with the secret if it is written out in it.
@@ -6778,30 +5861,26 @@ begin
   end;
   raise exception using
     errcode = 'L9SEC',
-    message = format('%s: has what looks like a secret (pattern %s, at character %s); remove it and save again', path, pattern, place),
+    message = format(
+      '%s: has what looks like a secret (pattern %s, at character %s); remove it and save again', path, pattern, place),
     column = split_part(split_part(path, '.', 1), '[', 1),
-    detail = jsonb_build_array(jsonb_build_object('path', path, 'line', line, 'column', coalesce("column", place), 'pattern', pattern));
-end
-$$;
-
+    detail = jsonb_build_array(
+      jsonb_build_object('path', path, 'line', line, 'column', coalesce("column", place), 'pattern', pattern));
+end $$;
 comment on function secrets.raise_secret is
-  'Raises L9SEC, which names path, pattern and place, never the text. Its detail is the list of findings: path, '
-  'line, column and pattern.';
+  'Raises L9SEC, which names path, pattern and place, never the text. Its detail is the list of findings: path, line, column and '
+  'pattern.';
 
-create function secrets.field_of(path text)
-returns text
+create function secrets.field_of(path text) returns text
 language sql immutable parallel safe set search_path = ''
 -- The content of a memory stands in its envelope, but callers know it by its own name.
 return pg_catalog.regexp_replace(pg_catalog.regexp_replace(path, '^\$\.', ''), '^envelope\.content\M', 'content');
-
 comment on function secrets.field_of is 'The path of a finding in a row as an error names it.';
 
 -- The settings of the tenant decide: redact all, refuse at the first finding, or audit up to 1000 of them.
 create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, only_audits boolean, redacts boolean)
 returns jsonb
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   on_secret text;
   finding record;
@@ -6823,13 +5902,16 @@ begin
       secrets.severities_for(guard.tenant_id, false), false) as v;
     if redaction.replaced > 0 then
       -- The answer of the call says how many were replaced in its transaction.
-      perform set_config('l9.redacted', (coalesce(nullif(current_setting('l9.redacted', true), ''), '0')::integer + redaction.replaced)::text, true);
+      perform set_config('l9.redacted',
+        (coalesce(nullif(current_setting('l9.redacted', true), ''), '0')::integer + redaction.replaced)::text, true);
       return redaction.redacted;
     end if;
     return null;
   end if;
-  select min(f."position") as place, min(f.line) as line, min(f."column") as "column", min(f.path) as path, min(f.pattern) as pattern,
-    jsonb_agg(distinct jsonb_build_object('field', split_part(secrets.field_of(f.path), '.', 1), 'pattern', f.pattern)) as all_found
+  select min(f."position") as place, min(f.line) as line, min(f."column") as "column", min(f.path) as path,
+    min(f.pattern) as pattern,
+    jsonb_agg(distinct jsonb_build_object('field', split_part(secrets.field_of(f.path), '.', 1), 'pattern', f.pattern))
+      as all_found
   into finding
   from secrets.find_in_document_of(guard.tenant_id, fields, false, case when on_secret = 'refuse' then 1 else 1000 end) f;
   if finding.path is null then
@@ -6840,18 +5922,14 @@ begin
   perform audit.write_audit_of_tenant(guard.tenant_id, operation, table_name,
     details => jsonb_build_object('allowed_secrets', finding.all_found));
   return null;
-end
-$$;
-
+end $$;
 comment on function secrets.guard is
-  'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the fields without them, or '
-  'audits that they were let through. Null if the fields stay as they are. Definer: reads the settings of the '
-  'row''s tenant, and callers cannot write audit_log.';
+  'Does what the tenant set for secrets in these fields of a row: raises L9SEC, returns the fields without them, or audits that '
+  'they were let through. Null if the fields stay as they are. Definer: reads the settings of the row''s tenant, and callers '
+  'cannot write audit_log.';
 
-create function secrets.check_texts(texts text[], field text)
-returns void
-language plpgsql stable security definer set search_path = ''
-as $$
+create function secrets.check_texts(texts text[], field text) returns void
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me constant identity.identity := identity.require_identity();
   finding record;
@@ -6863,25 +5941,17 @@ begin
   if found then
     perform secrets.raise_secret(field, finding.pattern, finding."position");
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.check_texts is
-  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several '
-  'transactions, before the first. Definer: compares with the patterns of the caller''s tenant.';
-
+  'Raises L9SEC if one of these texts has a secret and the tenant refuses them: for what is stored in several transactions, '
+  'before the first. Definer: compares with the patterns of the caller''s tenant.';
 grant execute on function secrets.check_texts to l9_agent, l9_admin;
 
-create function secrets.redacted_count()
-returns integer
-language sql stable set search_path = ''
+create function secrets.redacted_count() returns integer language sql stable set search_path = ''
 return nullif(pg_catalog.current_setting('l9.redacted', true), '')::integer;
+comment on function secrets.redacted_count is 'How many secrets the guard replaced in this transaction; null if none.';
 
-comment on function secrets.redacted_count is
-  'How many secrets the guard replaced in this transaction; null if none.';
-
-create function secrets.as_stored(content text, tenant_id uuid)
-returns text
+create function secrets.as_stored(content text, tenant_id uuid) returns text
 language sql stable security definer set search_path = ''
 return case
   when exists (select from public.secret_settings s where s.tenant_id = as_stored.tenant_id and s.on_secret = 'redact')
@@ -6889,30 +5959,23 @@ return case
   then (secrets.redact_text(content, tenant_id, secrets.severities_for(tenant_id, false))).redacted
   else content
 end;
-
 comment on function secrets.as_stored is
-  'A text as a table stores it: without its secrets where the tenant redacts them. Definer: reads the settings of '
-  'the tenant.';
-
+  'A text as a table stores it: without its secrets where the tenant redacts them. Definer: reads the settings of the tenant.';
 grant execute on function secrets.redacted_count, secrets.as_stored to l9_agent, l9_admin;
 
-create function secrets.refuse_in(fields jsonb)
-returns void
+create function secrets.refuse_in(fields jsonb) returns void
 language sql volatile security definer set search_path = ''
 begin atomic
   select secrets.guard(fields, identity.current_tenant_id(), 'packet_store', 'INSERT', false, false)
   where not exists (
     select from public.secret_settings s where s.tenant_id = identity.current_tenant_id() and s.on_secret <> 'refuse');
 end;
-
 comment on function secrets.refuse_in is
-  'Raises L9SEC for a secret in fields that are stored in parts, by their own place in what the caller gave, if the '
-  'caller''s tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s tenant alone.';
-
+  'Raises L9SEC for a secret in fields that are stored in parts, by their own place in what the caller gave, if the caller''s '
+  'tenant refuses secrets. Definer: reads the settings and exceptions of the caller''s tenant alone.';
 grant execute on function secrets.refuse_in to l9_agent, l9_admin;
 
-create function secrets.guarded_columns(guarded regclass, except_columns text[])
-returns setof name
+create function secrets.guarded_columns(guarded regclass, except_columns text[]) returns setof name
 language sql stable set search_path = ''
 begin atomic
   select a.attname
@@ -6924,21 +5987,20 @@ begin atomic
     and a.attname !~ '_normalized$' and a.attname::text <> all (except_columns)
   order by a.attnum;
 end;
-
 comment on function secrets.guarded_columns is
-  'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are '
-  'chosen from a list or computed.';
+  'The columns of a table in which a caller''s text can stand: text, texts and documents, except those that are chosen from a '
+  'list or computed.';
 
 -- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
 -- ask for a look.
 create procedure secrets.guard_table(
-  guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true, then_do text default '',
-  refused_columns text[] default '{}')
-language plpgsql set search_path = ''
-as $$
+  guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true,
+  then_do text default '', refused_columns text[] default '{}')
+language plpgsql set search_path = '' as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = guarded);
-  all_columns constant text[] := array(select distinct c from unnest(array(select secrets.guarded_columns(guarded, except_columns))::text[] || refused_columns) as c);
+  all_columns constant text[] := array(select distinct c
+    from unnest(array(select secrets.guarded_columns(guarded, except_columns))::text[] || refused_columns) as c);
   columns constant text[] := array(select secrets.guarded_columns(guarded, except_columns || refused_columns));
 begin
   execute format($sql$
@@ -6968,8 +6030,10 @@ begin
     end
     $body$ $sql$,
     name,
-    (select string_agg(format('case when new.%1$I is distinct from old.%1$I then new.%1$I::text end', c), ', ') from unnest(all_columns) as c),
-    (select string_agg(format('%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end', c), ', ') from unnest(columns) as c),
+    (select string_agg(format('case when new.%1$I is distinct from old.%1$I then new.%1$I::text end', c), ', ')
+      from unnest(all_columns) as c),
+    (select string_agg(format('%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end', c), ', ')
+      from unnest(columns) as c),
     name, passes_when,
     (select string_agg(format('if changed ? %1$L then new.%1$I := %2$s; end if;', c.column_name,
         case a.atttypid
@@ -6981,40 +6045,38 @@ begin
       join pg_attribute a on a.attrelid = guarded and a.attname = c.column_name),
     then_do, redacts,
     (select string_agg(format(
-        'perform secrets.guard(jsonb_strip_nulls(jsonb_build_object(%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end)), new.tenant_id, %2$L, tg_op, %3$s, false);',
+        'perform secrets.guard(jsonb_strip_nulls(jsonb_build_object('
+          '%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end)), '
+          'new.tenant_id, %2$L, tg_op, %3$s, false);',
         c, name, passes_when), E'\n      ')
       from unnest(refused_columns) as c));
   execute format('comment on function secrets.tg_%s__guard_secrets() is %L', name,
-    'Refuses, redacts or audits secrets in what a caller writes, as the tenant set. guard_table() made it for the columns of its table. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.');
+    'Refuses, redacts or audits secrets in what a caller writes, as the tenant set. guard_table() made it for the columns of its '
+    'table. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.');
   -- After the tenant is stamped, before anything is derived from the text.
-  execute format('create trigger _370_guard_secrets before insert or update of %s on %s for each row execute function secrets.tg_%s__guard_secrets()',
+  execute format(
+    'create trigger _370_guard_secrets before insert or update of %s on %s '
+    'for each row execute function secrets.tg_%s__guard_secrets()',
     (select string_agg(format('%I', c), ', ') from unnest(all_columns) as c), guarded, name);
-end
-$$;
-
+end $$;
 comment on procedure secrets.guard_table is
-  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns '
-  'whenever they are written. except_columns are left out; passes_when is a condition under which secrets are only '
-  'audited; redacts is false for a table whose texts cannot be replaced, where they are refused instead, and '
-  'refused_columns names the columns of another table of which this is true; then_do is run after texts were '
-  'redacted.';
+  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they '
+  'are written. except_columns are left out; passes_when is a condition under which secrets are only audited; redacts is false '
+  'for a table whose texts cannot be replaced, where they are refused instead, and refused_columns names the columns of another '
+  'table of which this is true; then_do is run after texts were redacted.';
 --! EndIncluded 036-secrets/100-guard.sql
 --! Included 036-secrets/110-query-texts.sql
 -- The trigger of audit_query_texts that replaces secrets in the text of a search before it is kept.
 
-create function secrets.tg_audit_query_texts__redact()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function secrets.tg_audit_query_texts__redact() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   -- A search for a secret is answered, but its text is not kept.
   if secrets.needs_look(new.query, secrets.own_test(new.tenant_id), false) then
     new.query := (secrets.redact_text(new.query, new.tenant_id, secrets.severities_for(new.tenant_id, false))).redacted;
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function secrets.tg_audit_query_texts__redact is
   'Replaces secrets in the text of a search before it is kept. Definer: reads the settings of the row''s tenant.';
 
@@ -7028,9 +6090,7 @@ create trigger _100_redact before insert or update of query on public.audit_quer
 create function public.set_secret_settings(
   on_secret text default null, guards_personal_data boolean default null, tenant_id uuid default null)
 returns public.secret_settings
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_secret_settings.tenant_id);
   saved public.secret_settings;
@@ -7040,45 +6100,39 @@ begin
     perform identity.raise_error('L9VAL', 'on_secret: must be refuse, redact or allow', 'on_secret');
   end if;
   insert into public.secret_settings as s (tenant_id, on_secret, guards_personal_data)
-  values (admin.target_tenant_id, coalesce(set_secret_settings.on_secret, 'refuse'), coalesce(set_secret_settings.guards_personal_data, false))
-  on conflict (tenant_id) do update
+  values (
+    admin.target_tenant_id, coalesce(set_secret_settings.on_secret, 'refuse'),
+    coalesce(set_secret_settings.guards_personal_data, false))
+  on conflict on constraint secret_settings_pkey do update
   set on_secret = coalesce(set_secret_settings.on_secret, s.on_secret),
     guards_personal_data = coalesce(set_secret_settings.guards_personal_data, s.guards_personal_data),
     updated_at = clock_timestamp();
   perform secrets.refresh_own_test(admin.target_tenant_id);
   select s.* into saved from public.secret_settings s where s.tenant_id = admin.target_tenant_id;
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.set_secret_settings is
-  'Sets what a tenant (by default the caller''s own) does with a secret in a write: refuse, redact or allow; and '
-  'whether personal data counts as one. Arguments left out stay as they are. For admins whose token covers all '
-  'scopes and projects. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to change '
-  'settings.';
+  'Sets what a tenant (by default the caller''s own) does with a secret in a write: refuse, redact or allow; and whether '
+  'personal data counts as one. Arguments left out stay as they are. For admins whose token covers all scopes and projects. '
+  'Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 
-create function secrets.refresh_own_test(tenant_id uuid)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function secrets.refresh_own_test(tenant_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
 begin
   update public.secret_settings s
   set own_test = (
-    select string_agg('(?:' || coalesce((select string_agg(secrets.literal(k), '|') from unnest(p.keywords) as k), p.hint, p.expression) || ')', '|' order by p.pattern_id)
+    select string_agg('(?:' || coalesce((select string_agg(secrets.literal(k), '|') from unnest(p.keywords) as k), p.hint,
+      p.expression) || ')', '|' order by p.pattern_id)
     from public.secret_patterns p
-    where p.is_active and (p.tenant_id = s.tenant_id or p.tenant_id is null and p.severity = 'personal' and s.guards_personal_data)
+    where p.is_active
+      and (p.tenant_id = s.tenant_id or p.tenant_id is null and p.severity = 'personal' and s.guards_personal_data)
       and (p.severity = 'credential' or p.severity = 'personal'))
   where s.tenant_id = refresh_own_test.tenant_id;
-end
-$$;
-
+end $$;
 comment on function secrets.refresh_own_test is 'Computes the quick test of a tenant from its patterns and settings.';
 
-create function secrets.check_expression(field text, expression text)
-returns void
-language plpgsql immutable set search_path = ''
-as $$
+create function secrets.check_expression(field text, expression text) returns void
+language plpgsql immutable set search_path = '' as $$
 declare
   is_empty_match boolean;
 begin
@@ -7097,40 +6151,31 @@ begin
   if is_empty_match is not false then
     perform identity.raise_error('L9VAL', format('%s: must not match an empty text', field), field);
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.check_expression is
-  'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, '
-  'which can take very long, and with at most one capturing group.';
+  'Raises L9VAL or L9LIM unless this is a regular expression that a pattern may have: without back-references, which can take '
+  'very long, and with at most one capturing group.';
 
-create function secrets.refuse_literal_secret(field text, expression text, tenant_id uuid)
-returns void
-language plpgsql stable set search_path = ''
-as $$
+create function secrets.refuse_literal_secret(field text, expression text, tenant_id uuid) returns void
+language plpgsql stable set search_path = '' as $$
 declare
   found_secret record;
 begin
   -- Without the backslashes before signs it shows the text that it stands for.
   select f.pattern, f."position" into found_secret
-  from secrets.find_in_text(regexp_replace(expression, '\\(?=[^A-Za-z0-9])', '', 'g'), tenant_id, '{credential}') as f
-  limit 1;
+  from secrets.find_in_text(regexp_replace(expression, '\\(?=[^A-Za-z0-9])', '', 'g'), tenant_id, '{credential}') as f limit 1;
   if found then
     perform secrets.raise_secret(field, found_secret.pattern, found_secret."position");
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.refuse_literal_secret is
   'Raises L9SEC if a credential stands in an expression: every caller of the tenant may read it.';
 
 -- Checks every argument, inserts or changes the pattern, and computes the quick test of the tenant again.
 create function public.register_secret_pattern(
-  name text, finds text, expression text, keywords text[] default null, severity text default 'credential', tenant_id uuid default null)
-returns public.secret_patterns
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+  name text, finds text, expression text, keywords text[] default null, severity text default 'credential',
+  tenant_id uuid default null) returns public.secret_patterns
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_secret_pattern.tenant_id);
   saved public.secret_patterns;
@@ -7149,62 +6194,53 @@ begin
     perform identity.raise_error('L9VAL', 'expression: is required', 'expression');
   elsif cardinality(keys) > 32 or exists (select from unnest(keys) as k where coalesce(length(k), 0) not between 3 and 63) then
     perform identity.raise_error('L9VAL', 'keywords: at most 32 texts of 3 to 63 characters', 'keywords');
-  elsif (select count(*) from public.secret_patterns p where p.tenant_id = admin.target_tenant_id and p.name <> register_secret_pattern.name) >= 32 then
+  elsif (select count(*) from public.secret_patterns p where p.tenant_id = admin.target_tenant_id
+      and p.name <> register_secret_pattern.name) >= 32 then
     perform identity.raise_error('L9LIM', 'name: a tenant may have at most 32 patterns of its own', 'name');
   end if;
   perform secrets.check_expression('expression', register_secret_pattern.expression);
   perform secrets.refuse_literal_secret('expression', register_secret_pattern.expression, admin.target_tenant_id);
   insert into public.secret_patterns as p (tenant_id, name, finds, expression, keywords, severity, source)
-  values (admin.target_tenant_id, register_secret_pattern.name, register_secret_pattern.finds, register_secret_pattern.expression, keys,
-    register_secret_pattern.severity, 'an administrator of the tenant')
+  values (admin.target_tenant_id, register_secret_pattern.name, register_secret_pattern.finds,
+    register_secret_pattern.expression, keys, register_secret_pattern.severity, 'an administrator of the tenant')
   on conflict on constraint secret_pattern_name_unique do update
-  set finds = excluded.finds, expression = excluded.expression, keywords = excluded.keywords, severity = excluded.severity, is_active = true
+  set finds = excluded.finds, expression = excluded.expression, keywords = excluded.keywords, severity = excluded.severity,
+    is_active = true
   returning p.* into saved;
   insert into public.secret_settings (tenant_id) values (admin.target_tenant_id) on conflict do nothing;
   perform secrets.refresh_own_test(admin.target_tenant_id);
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.register_secret_pattern is
-  'Adds a pattern to a tenant (default: the caller''s own), or changes it. expression: a regular expression; its '
-  'only capturing group, if any, is the secret. keywords: one of them stands in every match; they speed up saves. '
-  'severity: credential or personal. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, '
-  'L9SCP, L9AUT. Definer: this function is the only way to write patterns.';
+  'Adds a pattern to a tenant (default: the caller''s own), or changes it. expression: a regular expression; its only capturing '
+  'group, if any, is the secret. keywords: one of them stands in every match; they speed up saves. severity: credential or '
+  'personal. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is '
+  'the only way to write patterns.';
 
-create function public.deactivate_secret_pattern(name text, tenant_id uuid default null)
-returns public.secret_patterns
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function public.deactivate_secret_pattern(name text, tenant_id uuid default null) returns public.secret_patterns
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(deactivate_secret_pattern.tenant_id);
   saved public.secret_patterns;
 begin
   perform administration.require_whole_token(admin);
   update public.secret_patterns p set is_active = false
-  where p.tenant_id = admin.target_tenant_id and p.name = deactivate_secret_pattern.name
-  returning p.* into saved;
+  where p.tenant_id = admin.target_tenant_id and p.name = deactivate_secret_pattern.name returning p.* into saved;
   if not found then
     perform administration.raise_not_found('name');
   end if;
   perform secrets.refresh_own_test(admin.target_tenant_id);
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.deactivate_secret_pattern is
-  'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is '
-  'no secret. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: '
-  'this function is the only way to write patterns.';
+  'Switches off a pattern that the tenant added. A built-in pattern stays: register_secret_exception() says what is no secret. '
+  'For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. Definer: this function is the '
+  'only way to write patterns.';
 
 -- Neither the expression nor the reason may hold a credential, because every caller of the tenant can read them.
 create function public.register_secret_exception(
-  expression text, reason text, pattern text default null, tenant_id uuid default null)
-returns public.secret_exceptions
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+  expression text, reason text, pattern text default null, tenant_id uuid default null) returns public.secret_exceptions
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_secret_exception.tenant_id);
   saved public.secret_exceptions;
@@ -7225,23 +6261,20 @@ begin
   perform secrets.refuse_literal_secret('expression', register_secret_exception.expression, admin.target_tenant_id);
   perform secrets.refuse_literal_secret('reason', register_secret_exception.reason, admin.target_tenant_id);
   insert into public.secret_exceptions as e (tenant_id, expression, pattern, reason)
-  values (admin.target_tenant_id, register_secret_exception.expression, register_secret_exception.pattern, register_secret_exception.reason)
+  values (admin.target_tenant_id, register_secret_exception.expression, register_secret_exception.pattern,
+    register_secret_exception.reason)
   returning e.* into saved;
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.register_secret_exception is
-  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the '
-  'caller''s own), for one pattern or, if none is named, for all. Callers may read the expression, so it must not '
-  'hold a credential. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. '
-  'Definer: this function is the only way to write exceptions.';
+  'Says that texts which an expression matches from beginning to end are harmless in a tenant (by default the caller''s own), '
+  'for one pattern or, if none is named, for all. Callers may read the expression, so it must not hold a credential. For admins '
+  'with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SEC, L9SCP, L9AUT. Definer: this function is the only way to write '
+  'exceptions.';
 
 create function public.deactivate_secret_exception(exception_id uuid, tenant_id uuid default null)
 returns public.secret_exceptions
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(deactivate_secret_exception.tenant_id);
   saved public.secret_exceptions;
@@ -7254,26 +6287,18 @@ begin
     perform administration.raise_not_found('exception_id');
   end if;
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.deactivate_secret_exception is
-  'Switches off an exception. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, '
-  'L9AUT. Definer: this function is the only way to write exceptions.';
-
-grant execute on function
-  public.set_secret_settings, public.register_secret_pattern, public.deactivate_secret_pattern,
-  public.register_secret_exception, public.deactivate_secret_exception
-to l9_admin, l9_platform_admin;
+  'Switches off an exception. For admins whose token covers all scopes and projects. Audited. Errors: L9OWN, L9SCP, L9AUT. '
+  'Definer: this function is the only way to write exceptions.';
+grant execute on function public.set_secret_settings, public.register_secret_pattern, public.deactivate_secret_pattern,
+  public.register_secret_exception, public.deactivate_secret_exception to l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/120-administer-secrets.sql
 --! Included 036-secrets/135-redact-texts.sql
 -- Replaces secrets in documents: audit.as_kept() calls it for what a caller named, before an audit row is written.
 
-create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[])
-returns jsonb
-language plpgsql stable parallel safe set search_path = ''
-as $$
-#variable_conflict use_variable
+create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[]) returns jsonb
+language plpgsql stable parallel safe set search_path = '' as $$
 begin
   case jsonb_typeof(value)
     when 'string' then
@@ -7292,64 +6317,52 @@ begin
     else
       return value;
   end case;
-end
-$$;
-
+end $$;
 comment on function secrets.redact_texts is
-  'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a '
-  'secret: the audit log is full of ids of keys and tokens.';
+  'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit '
+  'log is full of ids of keys and tokens.';
 --! EndIncluded 036-secrets/135-redact-texts.sql
 --! Included 036-secrets/140-audit-refusal.sql
 -- Audits a call that was refused or failed. The gateway calls audit_refusal() after the rollback, and memory_store()
 -- calls it for items that it refused.
 
-create function secrets.for_audit(name text)
-returns text
-language sql stable set search_path = ''
+create function secrets.for_audit(name text) returns text language sql stable set search_path = ''
 return case
   when secrets.needs_look(name, secrets.own_test(identity.current_tenant_id()), false) then (secrets.redact_text(
     name, identity.current_tenant_id(), secrets.severities_for(identity.current_tenant_id(), false))).redacted
   else name
 end;
-
 comment on function secrets.for_audit is
-  'A name that a caller chose, as the audit log keeps it: with each secret replaced, whatever the tenant does with '
-  'secrets.';
+  'A name that a caller chose, as the audit log keeps it: with each secret replaced, whatever the tenant does with secrets.';
 
 -- It is here and not with the other functions that audit, because what a caller named may be a secret, which needs the patterns.
 create function audit.audit_refusal(operation text, row_id uuid, project_id text, scope text, sqlstate text, details jsonb)
 returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform identity.require_identity();
   if sqlstate !~ '^[0-9A-Z]{5}$' then
     perform identity.raise_error('L9VAL', 'sqlstate: must be five capital letters or digits', 'sqlstate');
   end if;
   perform audit.write_audit(
-    operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200), left(secrets.for_audit(audit_refusal.scope), 63),
+    operation, 'packet_store', row_id, left(secrets.for_audit(audit_refusal.project_id), 200),
+    left(secrets.for_audit(audit_refusal.scope), 63),
     case when octet_length(details::text) <= 4096
       then (secrets.redact_document(details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], false)).document
       else '{"cut": true}' end,
     sqlstate);
-end
-$$;
-
+end $$;
 comment on function audit.audit_refusal is
-  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit '
-  'row, was rolled back. A caller can only report its own failures. Secrets in what it named are replaced. Definer: '
-  'writes audit_log.';
-
+  'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was '
+  'rolled back. A caller can only report its own failures. Secrets in what it named are replaced. Definer: writes audit_log.';
 grant execute on function audit.audit_refusal to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/140-audit-refusal.sql
 --! Included 036-secrets/150-audit-graphql-read.sql
 -- Audits what one GraphQL request read. The gateway calls it before it sends the answer.
 
 create function audit.audit_graphql_read(
-  operation_name text, tables jsonb, totals jsonb, ids jsonb, project_id text default null, scope text default null)
-returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+  operation_name text, tables jsonb, totals jsonb, ids jsonb, project_id text default null, scope text default null) returns void
+language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform identity.require_identity();
   if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object' or jsonb_typeof(ids) <> 'array'
@@ -7371,24 +6384,19 @@ begin
         select coalesce(jsonb_agg(
           case when pg_input_is_valid(i.id, 'uuid') then i.id else left(secrets.for_audit(i.id), 200) end), '[]')
         from jsonb_array_elements_text(ids) as i (id))));
-end
-$$;
-
+end $$;
 comment on function audit.audit_graphql_read is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that '
-  'it returned, the ids of the rows that it returned or whose cursors it returned, and the project and scope if it '
-  'asked for one or these rows have only one. The gateway sends the answer only after this row was written. '
-  'Definer: writes audit_log. A caller can only add rows about itself, and secrets in what it named are replaced.';
-
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, '
+  'the ids of the rows that it returned or whose cursors it returned, and the project and scope if it asked for one or these '
+  'rows have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can '
+  'only add rows about itself, and secrets in what it named are replaced.';
 grant execute on function audit.audit_graphql_read to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 036-secrets/150-audit-graphql-read.sql
 --! Included 037-kinds/000-schema.sql
 create schema kinds;
-
 comment on schema kinds is
-  'Rules of the kinds of memories: their fields, what makes two the same, when they are locked and when they leave. '
-  'Not exposed over GraphQL; callers can execute only the functions granted to them one by one.';
-
+  'Rules of the kinds of memories: their fields, what makes two the same, when they are locked and when they leave. Not exposed '
+  'over GraphQL; callers can execute only the functions granted to them one by one.';
 grant usage on schema kinds to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 037-kinds/000-schema.sql
 --! Included 037-kinds/010-memory-kinds.sql
@@ -7427,31 +6435,28 @@ create table public.memory_kinds (
   constraint memory_kind_expires_from_a_field check ((expires_from is null) = (expires_after is null)),
   constraint memory_kind_part_of_a_field check ((part_of_kind is null) = (part_of_field is null))
 );
-
 comment on table public.memory_kinds is
-  'The kinds of memories that have rules: the built-in ones (tenant_id is null) and those that administrators of a '
-  'tenant registered with register_memory_kind(). A trigger on packet_store enforces the rules. A kind that is not '
-  'listed is free: a label of a memory, without fields of its own.';
+  'The kinds of memories that have rules: the built-in ones (tenant_id is null) and those that administrators of a tenant '
+  'registered with register_memory_kind(). A trigger on packet_store enforces the rules. A kind that is not listed is free: a '
+  'label of a memory, without fields of its own.';
 comment on column public.memory_kinds.kind_id is 'Id of the kind.';
 comment on column public.memory_kinds.tenant_id is
   'The tenant that registered the kind; null for a built-in one, which all tenants have.';
-comment on column public.memory_kinds.kind is
-  'The name, as memories have it: a lower-case word of at most 63 characters.';
+comment on column public.memory_kinds.kind is 'The name, as memories have it: a lower-case word of at most 63 characters.';
 comment on column public.memory_kinds.purpose is 'What memories of this kind are for.';
-comment on column public.memory_kinds.title_field is
-  'The field that is the title of a memory of this kind; null if it has none.';
+comment on column public.memory_kinds.title_field is 'The field that is the title of a memory of this kind; null if it has none.';
 comment on column public.memory_kinds.text_fields is
-  'The fields of which the content is made, in this order: what is indexed and embedded. Empty: the writer gives '
-  'the content, by default the title.';
+  'The fields of which the content is made, in this order: what is indexed and embedded. Empty: the writer gives the content, by '
+  'default the title.';
 comment on column public.memory_kinds.identity_fields is
-  'Two memories of one owner, scope, project and branch are the same if these fields are. a|b means: a, or b where '
-  'a is not set; content means the text. Empty: if their texts are the same.';
+  'Two memories of one owner, scope, project and branch are the same if these fields are. a|b means: a, or b where a is not set; '
+  'content means the text. Empty: if their texts are the same.';
 comment on column public.memory_kinds.identity_ends_when is
-  'A condition on the fields from which on a memory is no longer the same as any other, such as {"status": '
-  '["superseded"]}; null means never.';
+  'A condition on the fields from which on a memory is no longer the same as any other, such as {"status": ["superseded"]}; null '
+  'means never.';
 comment on column public.memory_kinds.locked_when is
-  'A condition on the fields from which on some of them must not change: for each field a list of values, or true '
-  'for any value. {} means always, null never.';
+  'A condition on the fields from which on some of them must not change: for each field a list of values, or true for any value. '
+  '{} means always, null never.';
 comment on column public.memory_kinds.locked_fields is
   'The fields that are locked then, content among them; null means all, and the kind.';
 comment on column public.memory_kinds.allowed_when_locked is
@@ -7470,14 +6475,12 @@ comment on column public.memory_kinds.expires_after is
 comment on column public.memory_kinds.part_of_kind is
   'The kind of memory that one of this kind is a part of; null if it stands alone.';
 comment on column public.memory_kinds.part_of_field is
-  'The field with the id of the memory that it is part of. A part is locked, moved, expired and deleted with the '
-  'whole.';
+  'The field with the id of the memory that it is part of. A part is locked, moved, expired and deleted with the whole.';
 comment on column public.memory_kinds.stands_beside is
-  'True: where a memory of the same identity is another writer''s, so that the caller may not change it, a save '
-  'makes one of the caller''s own beside it. False: the save is refused (L9OWN).';
+  'True: where a memory of the same identity is another writer''s, so that the caller may not change it, a save makes one of the '
+  'caller''s own beside it. False: the save is refused (L9OWN).';
 comment on column public.memory_kinds.rules is
-  'All rules of the kind in one document, as the trigger reads them. Computed from the other columns and '
-  'memory_kind_fields.';
+  'All rules of the kind in one document, as the trigger reads them. Computed from the other columns and memory_kind_fields.';
 comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
 comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
 
@@ -7489,24 +6492,19 @@ grant select on public.memory_kinds to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() checks the values, and a trigger audits them.
 
 create trigger _500_audit after insert or update on public.memory_kinds
-  for each row when (new.tenant_id is not null) execute function administration.tg__audit_identity('kind_id', 'kind', 'purpose', 'rules');
+  for each row when (new.tenant_id is not null)
+      execute function administration.tg__audit_identity('kind_id', 'kind', 'purpose', 'rules');
 --! EndIncluded 037-kinds/010-memory-kinds.sql
 --! Included 037-kinds/020-memory-kind-fields.sql
 -- The fields of each kind with rules. define_fields() writes them and computes from them the rules that triggers
 -- read.
 
-create function kinds.field_types()
-returns text[]
-language sql immutable parallel safe
+create function kinds.field_types() returns text[] language sql immutable parallel safe
 return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid', 'text[]', 'object', 'object[]'];
-
 comment on function kinds.field_types is 'The types that a field of a kind can have.';
 
-create function kinds.part_types()
-returns text[]
-language sql immutable parallel safe
+create function kinds.part_types() returns text[] language sql immutable parallel safe
 return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid'];
-
 comment on function kinds.part_types is 'The types that a part of an object in a field can have.';
 
 create table public.memory_kind_fields (
@@ -7526,20 +6524,19 @@ create table public.memory_kind_fields (
   constraint memory_kind_field_plain check (field ~ '^[a-z][a-z0-9_]{0,62}$' and field <> 'content'),
   constraint memory_kind_field_type_known check (type = any (kinds.field_types())),
   constraint memory_kind_field_length_positive check (max_length > 0),
-  constraint memory_kind_field_parts_of_objects check (parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
+  constraint memory_kind_field_parts_of_objects check (
+    parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
 );
-
 comment on table public.memory_kind_fields is
-  'The fields of the kinds in memory_kinds. They stand at the top level of the envelope, beside the content. In a '
-  'kind with the fields status, supersedes and superseded_by, saving a memory with supersedes sets the status of '
-  'that one to superseded and its superseded_by, in the same transaction.';
+  'The fields of the kinds in memory_kinds. They stand at the top level of the envelope, beside the content. In a kind with the '
+  'fields status, supersedes and superseded_by, saving a memory with supersedes sets the status of that one to superseded and '
+  'its superseded_by, in the same transaction.';
 comment on column public.memory_kind_fields.kind_id is 'The kind.';
-comment on column public.memory_kind_fields.field is
-  'The name of the field: a lower-case word of at most 63 characters.';
+comment on column public.memory_kind_fields.field is 'The name of the field: a lower-case word of at most 63 characters.';
 comment on column public.memory_kind_fields.place is 'The order of the fields, from 1.';
 comment on column public.memory_kind_fields.type is
-  'text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; UTC if no zone is given), uuid, '
-  'text[], object or object[].';
+  'text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; UTC if no zone is given), uuid, text[], object or '
+  'object[].';
 comment on column public.memory_kind_fields.is_required is
   'True if a memory of this kind must have the field, and a text must not be blank.';
 comment on column public.memory_kind_fields.choices is 'The values that a text may have; null if any.';
@@ -7548,8 +6545,8 @@ comment on column public.memory_kind_fields.max_length is
 comment on column public.memory_kind_fields.sha256_of is
   'The field of whose text this one must be the SHA-256, in hexadecimal digits; null if it is no checksum.';
 comment on column public.memory_kind_fields.parts is
-  'What each object in the field has, in order: a list of {field, type, is_required}; type is text where none is '
-  'given. Null if an object may have anything.';
+  'What each object in the field has, in order: a list of {field, type, is_required}; type is text where none is given. Null if '
+  'an object may have anything.';
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 
@@ -7558,16 +6555,15 @@ call identity.protect_tenant_rows('public.memory_kind_fields', has_built_in => t
   writers => 'register_memory_kind() writes the fields.');
 
 grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_admin;
--- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all its rules.
+-- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all
+-- its rules.
 --! EndIncluded 037-kinds/020-memory-kind-fields.sql
 --! Included 037-kinds/030-check-fields.sql
 -- Checks the fields of a memory by the rules of its kind. The trigger apply_kind of packet_store calls
 -- check_fields().
 
-create function kinds.field_time(value jsonb, ends_day boolean default false)
-returns timestamptz
-language plpgsql immutable parallel safe set search_path = '' set timezone = 'UTC'
-as $$
+create function kinds.field_time(value jsonb, ends_day boolean default false) returns timestamptz
+language plpgsql immutable parallel safe set search_path = '' set timezone = 'UTC' as $$
 declare
   written constant text := value #>> '{}';
 begin
@@ -7578,25 +6574,18 @@ begin
     return written::timestamptz + case when ends_day and length(written) = 10 then interval '1 day' else '0' end;
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function kinds.field_time is
-  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an '
-  'offset it is in UTC. A date is the beginning of its day or, with ends_day, its end.';
+  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is '
+  'in UTC. A date is the beginning of its day or, with ends_day, its end.';
 
-create function kinds.with_article(kind text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function kinds.with_article(kind text) returns text language sql immutable parallel safe set search_path = ''
 return case when kind ~ '^[aeiou]' then 'an ' else 'a ' end || kind;
-
 comment on function kinds.with_article is 'The name of a kind in a sentence, such as an issue.';
 
 -- Checks the type first, then the length, the choices and that it is not blank, and then the parts of objects.
-create function kinds.check_value(kind text, field text, rule jsonb, value jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.check_value(kind text, field text, rule jsonb, value jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   type constant text := rule ->> 'type';
   most constant integer := (rule ->> 'max_length')::integer;
@@ -7619,9 +6608,11 @@ begin
       when 'text[]' then 'a list of texts' when 'object[]' then 'a list of objects' when 'uuid' then 'the id of a memory'
       when 'date' then 'a date such as 2026-12-31' else 'a time such as 2026-12-31T23:59:59Z' end), field);
   elsif found = 'string' and length(value #>> '{}') > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')), field);
+    perform identity.raise_error('L9LIM',
+      format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')), field);
   elsif found = 'array' and jsonb_array_length(value) > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)), field);
+    perform identity.raise_error('L9LIM',
+      format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)), field);
   elsif type = 'text[]' and exists (select from jsonb_array_elements_text(value) as item where length(item) > 10000) then
     perform identity.raise_error('L9LIM', format('%s: at most 10000 characters in each item', field), field);
   elsif rule ? 'choices' and not rule -> 'choices' @> value then
@@ -7633,15 +6624,12 @@ begin
   if rule ? 'parts' then
     perform kinds.check_parts(kind, field, rule -> 'parts', value);
   end if;
-end
-$$;
+end $$;
 
 -- Joins each object in the field with the rules of its parts, so that unknown, wrong and missing parts are found in
 -- one pass.
-create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   object record;
   part record;
@@ -7653,8 +6641,10 @@ begin
     from jsonb_array_elements(case when jsonb_typeof(value) = 'array' then value else '[]' end) with ordinality as e
   loop
     for part in
-      select format('%s.%s', object.path, coalesce(rule.name, left(given.key, 63))) as path, rule.name, rule.value as rule, given.value
-      from (select p ->> 'field' as name, jsonb_build_object('type', 'text', 'max_length', 10000, 'is_required', false) || p as value
+      select format('%s.%s', object.path, coalesce(rule.name, left(given.key, 63))) as path, rule.name,
+        rule.value as rule, given.value
+      from (select p ->> 'field' as name,
+        jsonb_build_object('type', 'text', 'max_length', 10000, 'is_required', false) || p as value
         from jsonb_array_elements(parts) as p) as rule
       full join jsonb_each(jsonb_strip_nulls(object.value)) as given on given.key = rule.name
     loop
@@ -7668,20 +6658,15 @@ begin
       end if;
     end loop;
   end loop;
-end
-$$;
-
+end $$;
 comment on function kinds.check_parts is
-  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as '
-  'steps.0.number.';
+  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as steps.0.number.';
 comment on function kinds.check_value is
   'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule of its field.';
 
 -- Three passes: required fields are there, every field is known and has a valid value, and checksums are right.
-create function kinds.check_fields(kind text, rules jsonb, fields jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.check_fields(kind text, rules jsonb, fields jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   rule_of constant jsonb := rules -> 'fields';
   field text;
@@ -7694,33 +6679,31 @@ begin
   end loop;
   for field, value in select f.key, f.value from jsonb_each(fields) as f where f.key <> 'content' loop
     if not rule_of ? field then
-      perform identity.raise_error('L9VAL', format('%s: %s has no such field; it has %s', left(field, 63), kinds.with_article(kind),
+      perform identity.raise_error('L9VAL',
+        format('%s: %s has no such field; it has %s', left(field, 63), kinds.with_article(kind),
         array_to_string(array(select jsonb_array_elements_text(rules -> 'order')), ', ')), left(field, 63));
     end if;
     perform kinds.check_value(kind, field, rule_of -> field, value);
   end loop;
-  for field, value in select f.key, f.value -> 'sha256_of' from jsonb_each(rule_of) as f where f.value ? 'sha256_of' and fields ? f.key loop
+  for field, value in select f.key, f.value -> 'sha256_of' from jsonb_each(rule_of) as f where f.value ? 'sha256_of'
+      and fields ? f.key loop
     if lower(fields ->> field) is distinct from encode(sha256(convert_to(fields ->> (value #>> '{}'), 'UTF8')), 'hex') then
-      perform identity.raise_error('L9VAL', format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
+      perform identity.raise_error('L9VAL',
+        format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
     end if;
   end loop;
-end
-$$;
-
+end $$;
 comment on function kinds.check_fields is
-  'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the '
-  'first field that breaks one.';
-
-grant execute on function
-  kinds.field_time, kinds.with_article, kinds.check_parts, kinds.check_value, kinds.check_fields
-to l9_agent, l9_admin, l9_worker;
+  'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field '
+  'that breaks one.';
+grant execute on function kinds.field_time, kinds.with_article, kinds.check_parts, kinds.check_value, kinds.check_fields to
+  l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/030-check-fields.sql
 --! Included 037-kinds/040-text-of.sql
 -- What follows from the fields of a memory by the rules of its kind: content, identity, archiving and expiry. The
 -- trigger apply_kind of packet_store and the functions that save call these.
 
-create function kinds.as_text(value jsonb, parts jsonb default null)
-returns text
+create function kinds.as_text(value jsonb, parts jsonb default null) returns text
 language sql immutable parallel safe set search_path = ''
 return case pg_catalog.jsonb_typeof(value)
   when 'array' then (
@@ -7739,37 +6722,31 @@ return case pg_catalog.jsonb_typeof(value)
     where part.value is not null)
   else value #>> '{}'
 end;
-
 comment on function kinds.as_text is
-  'The value of a field as text: an array one item a line, an object one entry a line. Parts of an object come in '
-  'the order of its rule, else by name.';
+  'The value of a field as text: an array one item a line, an object one entry a line. Parts of an object come in the order of '
+  'its rule, else by name.';
 
-create function kinds.text_of(rules jsonb, fields jsonb)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function kinds.text_of(rules jsonb, fields jsonb) returns text language sql immutable parallel safe set search_path = ''
 return (
   select pg_catalog.string_agg(t.text, E'\n\n' order by f.ordinality)
   from pg_catalog.jsonb_array_elements_text(rules -> 'text') with ordinality as f (field)
   cross join lateral (select kinds.as_text(fields -> f.field, rules #> array['fields', f.field, 'parts'])) as t (text)
   where t.text <> '');
-
 comment on function kinds.text_of is
-  'The content of a memory, made from its fields as its kind says: one paragraph for each field that is set. Null '
-  'if the writer gives the content.';
+  'The content of a memory, made from its fields as its kind says: one paragraph for each field that is set. Null if the writer '
+  'gives the content.';
 
-create function kinds.is_met(condition jsonb, fields jsonb)
-returns boolean
+create function kinds.is_met(condition jsonb, fields jsonb) returns boolean
 language sql immutable parallel safe set search_path = ''
 return condition is not null and not exists (
   select from pg_catalog.jsonb_each(condition) as c
-  where coalesce(fields -> c.key, 'null') = 'null' or pg_catalog.jsonb_typeof(c.value) = 'array' and not c.value @> (fields -> c.key));
-
+  where coalesce(fields -> c.key, 'null') = 'null' or pg_catalog.jsonb_typeof(c.value) = 'array'
+    and not c.value @> (fields -> c.key));
 comment on function kinds.is_met is
-  'True if the fields meet a condition of memory_kinds: each field that it names has one of the listed values, or '
-  'any where it says true. {} is always met, null never.';
+  'True if the fields meet a condition of memory_kinds: each field that it names has one of the listed values, or any where it '
+  'says true. {} is always met, null never.';
 
-create function kinds.identity_of(rules jsonb, fields jsonb, packet_id uuid, text_identity bytea)
-returns bytea
+create function kinds.identity_of(rules jsonb, fields jsonb, packet_id uuid, text_identity bytea) returns bytea
 language sql immutable parallel safe set search_path = ''
 return case
   when kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then pg_catalog.sha256(pg_catalog.uuid_send(packet_id))
@@ -7782,58 +6759,48 @@ return case
             || coalesce(' ' || pg_catalog.encode(words.case_hash(given.value), 'hex'), '') end
         from pg_catalog.unnest(pg_catalog.string_to_array(i.alternatives, '|')) with ordinality as a (field)
         cross join lateral (select fields ->> a.field) as given (value)
-        where not identity.is_blank(given.value)
-        order by a.ordinality
-        limit 1)
+        where not identity.is_blank(given.value) order by a.ordinality limit 1)
       end order by i.ordinality)::text, 'UTF8'))
     from pg_catalog.jsonb_array_elements_text(rules -> 'identity') with ordinality as i (alternatives))
 end;
-
 comment on function kinds.identity_of is
-  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else '
-  'its content. Differences of case and white space are ignored, except where they mean something '
-  '(words.case_hash()); in a value that contains a slash, such as a link or a path, case counts. text_identity: '
-  'that of the content.';
+  'SHA-256 of what identifies a memory within its owner, scope, project, branch and kind: its identity fields, else its content. '
+  'Differences of case and white space are ignored, except where they mean something (words.case_hash()); in a value that '
+  'contains a slash, such as a link or a path, case counts. text_identity: that of the content.';
 
-create function kinds.moment_after(rules jsonb, event text, fields jsonb)
-returns timestamptz
+create function kinds.moment_after(rules jsonb, event text, fields jsonb) returns timestamptz
 language sql immutable parallel safe set search_path = ''
-return kinds.field_time(fields -> (rules -> event ->> 'from')) + pg_catalog.make_interval(secs => (rules -> event ->> 'seconds')::double precision);
-
+return kinds.field_time(fields -> (rules -> event ->> 'from'))
+  + pg_catalog.make_interval(secs => (rules -> event ->> 'seconds')::double precision);
 comment on function kinds.moment_after is
-  'When a memory is archived or expires by the rules of its kind and its fields; null for never. event: archived or '
-  'expires.';
+  'When a memory is archived or expires by the rules of its kind and its fields; null for never. event: archived or expires.';
 
-create function kinds.with_end(rules jsonb, fields jsonb, old_fields jsonb)
-returns jsonb
+create function kinds.with_end(rules jsonb, fields jsonb, old_fields jsonb) returns jsonb
 language sql stable parallel safe set search_path = ''
 return (
   select case
-    when has.ended and coalesce(fields -> field.name, 'null') = 'null' then fields || pg_catalog.jsonb_build_object(field.name, pg_catalog.to_char(
-      pg_catalog.timezone('UTC', pg_catalog.now()), case field.type when 'date' then 'YYYY-MM-DD' else 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"' end))
+    when has.ended and coalesce(fields -> field.name, 'null') = 'null'
+      then fields || pg_catalog.jsonb_build_object(field.name, pg_catalog.to_char(pg_catalog.timezone('UTC', pg_catalog.now()),
+        case field.type when 'date' then 'YYYY-MM-DD' else 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"' end))
     when has.come_back and fields -> field.name = old_fields -> field.name then fields - field.name
     else fields end
   from (select rules #>> '{archived,from}', rules #>> array['fields', rules #>> '{archived,from}', 'type']) as field (name, type)
   cross join lateral (
     select kinds.is_met(rules -> 'identity_ends_when', fields),
-      kinds.is_met(rules -> 'identity_ends_when', old_fields) and not kinds.is_met(rules -> 'identity_ends_when', fields)) as has (ended, come_back));
-
+      kinds.is_met(rules -> 'identity_ends_when', old_fields)
+        and not kinds.is_met(rules -> 'identity_ends_when', fields)) as has (ended, come_back));
 comment on function kinds.with_end is
-  'The fields of a memory that ends and is then archived, such as a todo: with the time of its end where the writer '
-  'leaves that out, and without it where the memory is opened again.';
-
-grant execute on function
-  kinds.as_text, kinds.text_of, kinds.is_met, kinds.identity_of, kinds.moment_after, kinds.with_end
-to l9_agent, l9_admin, l9_worker;
+  'The fields of a memory that ends and is then archived, such as a todo: with the time of its end where the writer leaves that '
+  'out, and without it where the memory is opened again.';
+grant execute on function kinds.as_text, kinds.text_of, kinds.is_met, kinds.identity_of, kinds.moment_after, kinds.with_end to
+  l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/040-text-of.sql
 --! Included 037-kinds/050-check-locked.sql
 -- Refuses changes of what a kind has locked, such as the text of an accepted decision. Triggers of packet_store and
 -- store_body() call these functions.
 
-create function kinds.check_locked(kind text, rules jsonb, old_fields jsonb, new_fields jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.check_locked(kind text, rules jsonb, old_fields jsonb, new_fields jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   allowed jsonb := rules -> 'allowed_when_locked';
   ends constant jsonb := nullif(rules -> 'identity_ends_when', 'null');
@@ -7861,55 +6828,43 @@ begin
     end if;
     perform kinds.raise_locked(kind, rules, field);
   end loop;
-end
-$$;
+end $$;
 
-create function kinds.raise_locked(kind text, rules jsonb, field text)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.raise_locked(kind text, rules jsonb, field text) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 begin
-  perform identity.raise_error('L9IMM', format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')), field);
-end
-$$;
+  perform identity.raise_error('L9IMM',
+    format('%s: is locked in this %s%s', field, kind, coalesce('; ' || (rules ->> 'when_locked'), '')), field);
+end $$;
 
 comment on function kinds.check_locked is
-  'Raises L9IMM, naming the field and what to do instead, if a change of fields is one that the kind no longer '
-  'allows.';
-comment on function kinds.raise_locked is
-  'Raises L9IMM for a locked field, with what its kind says can be done instead.';
-
+  'Raises L9IMM, naming the field and what to do instead, if a change of fields is one that the kind no longer allows.';
+comment on function kinds.raise_locked is 'Raises L9IMM for a locked field, with what its kind says can be done instead.';
 grant execute on function kinds.check_locked, kinds.raise_locked to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 037-kinds/050-check-locked.sql
 --! Included 037-kinds/060-rules-of.sql
 -- The rules of a kind, for triggers and for functions that save; and the built-in kinds, for the tools that the
 -- gateway lists.
 
-create function kinds.rules_of(kind text, tenant_id uuid)
-returns jsonb
+create function kinds.rules_of(kind text, tenant_id uuid) returns jsonb
 language sql stable parallel safe security definer set search_path = ''
 return (
   select k.rules from public.memory_kinds k
   where k.kind = rules_of.kind and (
     k.tenant_id is null or k.tenant_id = identity.current_tenant_id()
     or k.tenant_id = rules_of.tenant_id and identity.current_role_name() in ('l9_owner', 'l9_worker')));
-
 comment on function kinds.rules_of is
-  'The rules of a kind in the caller''s tenant, for jobs and the owner in the named one; null if the kind is free. '
-  'Definer: the trigger needs them once for each row, without the cost of policies.';
-
+  'The rules of a kind in the caller''s tenant, for jobs and the owner in the named one; null if the kind is free. Definer: the '
+  'trigger needs them once for each row, without the cost of policies.';
 grant execute on function kinds.rules_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
-create function kinds.built_in()
-returns table (kind text, purpose text, rules jsonb)
+create function kinds.built_in() returns table (kind text, purpose text, rules jsonb)
 language sql stable security definer set search_path = ''
 begin atomic
   select k.kind, k.purpose, k.rules from public.memory_kinds k where k.tenant_id is null order by k.created_at, k.kind;
 end;
-
 comment on function kinds.built_in is
   'The built-in kinds, for the gateway''s list of tools. Definer: jobs have no privilege on memory_kinds.';
-
 grant execute on function kinds.built_in to l9_worker;
 --! EndIncluded 037-kinds/060-rules-of.sql
 --! Included 037-kinds/070-define-kind.sql
@@ -7920,22 +6875,20 @@ create function kinds.max_kinds() returns integer language sql immutable paralle
 
 create function kinds.max_fields() returns integer language sql immutable parallel safe return 64;
 
-create function kinds.reserved()
-returns text[]
-language sql immutable parallel safe
-return array['event', 'fact', 'lesson', 'message', 'note', 'reasoning_trace', 'reflection', 'session', 'summary', 'task_reflection'];
-
+create function kinds.reserved() returns text[] language sql immutable parallel safe
+return array[
+  'event', 'fact', 'lesson', 'message', 'note', 'reasoning_trace', 'reflection', 'session', 'summary', 'task_reflection'];
 comment on function kinds.reserved is 'Kinds that other parts write, so that no tenant can give them rules.';
 comment on function kinds.max_kinds is 'The most kinds that a tenant can register.';
 comment on function kinds.max_fields is 'The most fields that a kind can have.';
 
-create function kinds.compile(kind_id uuid)
-returns jsonb
+create function kinds.compile(kind_id uuid) returns jsonb
 language sql stable set search_path = ''
 begin atomic
   select jsonb_build_object(
     'fields', jsonb_object_agg(f.field, jsonb_strip_nulls(jsonb_build_object(
-      'type', f.type, 'is_required', f.is_required, 'max_length', f.max_length, 'choices', to_jsonb(f.choices), 'sha256_of', f.sha256_of, 'parts', f.parts))),
+      'type', f.type, 'is_required', f.is_required, 'max_length', f.max_length, 'choices', to_jsonb(f.choices), 'sha256_of',
+      f.sha256_of, 'parts', f.parts))),
     'order', jsonb_agg(f.field order by f.place),
     'required', coalesce(jsonb_agg(f.field order by f.place) filter (where f.is_required), '[]'),
     'title', k.title_field, 'text', to_jsonb(k.text_fields),
@@ -7950,47 +6903,38 @@ begin atomic
       'from', k.expires_from, 'seconds', extract(epoch from k.expires_after)) end)
   from public.memory_kinds k
   join public.memory_kind_fields f using (kind_id)
-  where k.kind_id = compile.kind_id
-  group by k.kind_id;
+  where k.kind_id = compile.kind_id group by k.kind_id;
 end;
-
 comment on function kinds.compile is 'The rules of a kind as the trigger reads them, from its row and its fields.';
 
-create function kinds.check_names(argument text, names text[], field_names text[])
-returns void
-language plpgsql immutable set search_path = ''
-as $$
+create function kinds.check_names(argument text, names text[], field_names text[]) returns void
+language plpgsql immutable set search_path = '' as $$
 declare
   unknown text := (select min(n) from unnest(names) as n where n is null or n <> all (field_names));
 begin
   if unknown is not null or array_position(names, null) is not null then
-    perform identity.raise_error('L9VAL', format('%s: %s is no field of this kind', argument, coalesce(quote_literal(left(unknown, 63)), 'null')), argument);
+    perform identity.raise_error('L9VAL',
+      format('%s: %s is no field of this kind', argument, coalesce(quote_literal(left(unknown, 63)), 'null')), argument);
   end if;
-end
-$$;
+end $$;
 
-create function kinds.check_condition(argument text, condition jsonb, field_names text[])
-returns void
-language plpgsql immutable set search_path = ''
-as $$
+create function kinds.check_condition(argument text, condition jsonb, field_names text[]) returns void
+language plpgsql immutable set search_path = '' as $$
 begin
   if jsonb_typeof(condition) <> 'object'
     or exists (select from jsonb_each(condition) as c where c.value <> 'true' and jsonb_typeof(c.value) <> 'array') then
     perform identity.raise_error('L9VAL',
-      format('%s: must be an object that gives a list of values, or true for any, for each field, such as {"status": ["accepted"]}', argument), argument);
+      format('%s: must be an object that gives a list of values, or true for any, for each field, '
+        'such as {"status": ["accepted"]}', argument), argument);
   end if;
   perform kinds.check_names(argument, array(select jsonb_object_keys(condition)), field_names);
-end
-$$;
+end $$;
 
 comment on function kinds.check_names is 'Raises L9VAL if one of the names is no field of the kind.';
-comment on function kinds.check_condition is
-  'Raises L9VAL unless this is a condition on fields of the kind, or null.';
+comment on function kinds.check_condition is 'Raises L9VAL unless this is a condition on fields of the kind, or null.';
 
-create function kinds.define_fields(kind_id uuid, tenant_id uuid, fields jsonb)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function kinds.define_fields(kind_id uuid, tenant_id uuid, fields jsonb) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   field jsonb;
   place integer := 0;
@@ -7998,28 +6942,27 @@ begin
   delete from public.memory_kind_fields f where f.kind_id = define_fields.kind_id;
   for field in select f.value from jsonb_array_elements(define_fields.fields) with ordinality as f order by f.ordinality loop
     place := place + 1;
-    insert into public.memory_kind_fields (kind_id, field, place, type, is_required, choices, max_length, sha256_of, parts, meaning, tenant_id)
+    insert into public.memory_kind_fields (
+      kind_id, field, place, type, is_required, choices, max_length, sha256_of, parts, meaning, tenant_id)
     values (
-      define_fields.kind_id, field ->> 'field', place, coalesce(field ->> 'type', 'text'), coalesce((field ->> 'is_required')::boolean, false),
+      define_fields.kind_id, field ->> 'field', place, coalesce(field ->> 'type', 'text'),
+      coalesce((field ->> 'is_required')::boolean, false),
       case when field ? 'choices' then array(select jsonb_array_elements_text(field -> 'choices')) end,
       coalesce((field ->> 'max_length')::integer, case when field ->> 'type' in ('text[]', 'object[]') then 1000 else 100000 end),
       field ->> 'sha256_of', nullif(field -> 'parts', 'null'), coalesce(field ->> 'meaning', ''), define_fields.tenant_id);
   end loop;
   update public.memory_kinds k set rules = kinds.compile(k.kind_id) where k.kind_id = define_fields.kind_id;
-end
-$$;
-
+end $$;
 comment on function kinds.define_fields is
-  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, '
-  'max_length, sha256_of, parts, meaning) and computes its rules.';
+  'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, '
+  'sha256_of, parts, meaning) and computes its rules.';
 --! EndIncluded 037-kinds/070-define-kind.sql
 --! Included 037-kinds/080-built-in-kinds.sql
 -- The built-in kinds, each with its rules and fields. The migration inserts them by a procedure that it drops at the
 -- end.
 
 create procedure kinds.define_built_in(kind text, purpose text, rules jsonb, fields jsonb)
-language plpgsql set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   defined public.memory_kinds := jsonb_populate_record(null::public.memory_kinds, rules);
 begin
@@ -8034,10 +6977,11 @@ begin
     defined.part_of_kind, defined.part_of_field, coalesce(defined.stands_beside, false))
   returning k.* into defined;
   perform kinds.define_fields(defined.kind_id, null, fields);
-end
-$$;
+end $$;
 
-call kinds.define_built_in('document', 'A document. Its text is its title, or what the writer gives; memory_store cuts the Markdown in body_md into memories of kind section.',
+call kinds.define_built_in('document',
+  'A document. Its text is its title, or what the writer gives; memory_store cuts the Markdown in body_md into memories of '
+  'kind section.',
   '{"title_field": "title", "identity_fields": ["source_url|title"], "stands_beside": true,
    "locked_when": {"approved_at": true}, "locked_fields": ["title", "content", "approved_at", "approved_by"],
    "when_locked": "store a new document under another title or link"}', '[
@@ -8045,17 +6989,21 @@ call kinds.define_built_in('document', 'A document. Its text is its title, or wh
   {"field": "aliases", "type": "text[]", "max_length": 200, "meaning": "Other names by which it is found."},
   {"field": "doc_type", "max_length": 100, "meaning": "What sort of document it is, such as guide or specification."},
   {"field": "source_url", "max_length": 2000, "meaning": "The link or path where it comes from. It identifies the document."},
-  {"field": "approved_at", "type": "timestamp", "max_length": 40, "meaning": "When it was approved; title, sections, text and the approval itself are locked from then on."},
+  {"field": "approved_at", "type": "timestamp", "max_length": 40,
+   "meaning": "When it was approved; title, sections, text and the approval itself are locked from then on."},
   {"field": "approved_by", "max_length": 200, "meaning": "Who approved it."}]');
 
 call kinds.define_built_in('section', 'A part of a document, in Markdown.',
   '{"title_field": "heading", "text_fields": ["body_md"], "identity_fields": ["document_id", "content", "occurrence"],
-   "part_of_kind": "document", "part_of_field": "document_id", "when_locked": "its document is approved: store a new document"}', '[
+   "part_of_kind": "document", "part_of_field": "document_id",
+   "when_locked": "its document is approved: store a new document"}', '[
   {"field": "document_id", "type": "uuid", "max_length": 36, "meaning": "The id of its document."},
   {"field": "heading", "is_required": true, "max_length": 500, "meaning": "The heading under which it stands."},
-  {"field": "level", "type": "number", "max_length": 40, "meaning": "The level of the heading, from 1 to 6; 0 before the first heading."},
+  {"field": "level", "type": "number", "max_length": 40,
+   "meaning": "The level of the heading, from 1 to 6; 0 before the first heading."},
   {"field": "position", "type": "number", "max_length": 40, "meaning": "Its order in the document; numbers need not be whole."},
-  {"field": "occurrence", "type": "number", "max_length": 40, "meaning": "Tells sections with the same text in one document apart; left out for the first."},
+  {"field": "occurrence", "type": "number", "max_length": 40,
+   "meaning": "Tells sections with the same text in one document apart; left out for the first."},
   {"field": "body_md", "is_required": true, "max_length": 100000, "meaning": "The text in Markdown, with its heading."}]');
 
 call kinds.define_built_in('runbook', 'The steps by which an operator handles a situation of a service.',
@@ -8063,14 +7011,17 @@ call kinds.define_built_in('runbook', 'The steps by which an operator handles a 
   {"field": "service", "is_required": true, "max_length": 200, "meaning": "The service that it is for."},
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "The situation that it handles."},
   {"field": "steps", "type": "object[]", "is_required": true, "max_length": 500, "meaning": "The steps in order.",
-   "parts": [{"field": "number", "type": "number"}, {"field": "description", "is_required": true}, {"field": "command"}, {"field": "expected"}]},
+   "parts": [{"field": "number", "type": "number"}, {"field": "description", "is_required": true}, {"field": "command"},
+     {"field": "expected"}]},
   {"field": "last_verified_at", "type": "timestamp", "max_length": 40, "meaning": "When somebody last followed it with success."},
   {"field": "owner", "max_length": 200, "meaning": "Who keeps it."}]');
 
 call kinds.define_built_in('change', 'A change of something: code, a setting, a system.',
   '{"title_field": "summary", "text_fields": ["summary", "details"], "identity_fields": ["subject_ref", "summary"]}', '[
-  {"field": "subject_ref", "is_required": true, "max_length": 1000, "meaning": "What was changed, such as a path, a setting or a system."},
-  {"field": "change_type", "is_required": true, "max_length": 100, "meaning": "What sort of change it is, such as added, changed, fixed or removed."},
+  {"field": "subject_ref", "is_required": true, "max_length": 1000,
+   "meaning": "What was changed, such as a path, a setting or a system."},
+  {"field": "change_type", "is_required": true, "max_length": 100,
+   "meaning": "What sort of change it is, such as added, changed, fixed or removed."},
   {"field": "summary", "is_required": true, "max_length": 2000, "meaning": "What was changed, in a sentence."},
   {"field": "details", "meaning": "How and why."},
   {"field": "author", "max_length": 200, "meaning": "Who changed it."},
@@ -8096,7 +7047,8 @@ call kinds.define_built_in('decision', 'A decision, why it was made and what els
    "allowed_when_locked": {"status": ["superseded", "deprecated"], "superseded_by": true},
    "when_locked": "store a new decision with supersedes = the id of this one, or set status to deprecated"}', '[
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "What was decided, in a sentence."},
-  {"field": "status", "is_required": true, "choices": ["proposed", "accepted", "rejected", "deprecated", "superseded"], "max_length": 40, "meaning": "Where it stands. Once accepted, only the way to superseded or deprecated is open."},
+  {"field": "status", "is_required": true, "choices": ["proposed", "accepted", "rejected", "deprecated", "superseded"],
+   "max_length": 40, "meaning": "Where it stands. Once accepted, only the way to superseded or deprecated is open."},
   {"field": "rationale", "is_required": true, "meaning": "Why."},
   {"field": "component", "max_length": 200, "meaning": "The part of the system that it is about."},
   {"field": "alternatives", "type": "text[]", "max_length": 100, "meaning": "What else was considered."},
@@ -8109,11 +7061,13 @@ call kinds.define_built_in('todo', 'Something to do.',
    "archived_from": "closed_at", "archived_after": "90 days"}', '[
   {"field": "text", "is_required": true, "max_length": 10000, "meaning": "What is to be done."},
   {"field": "todo_type", "max_length": 100, "meaning": "What sort of work it is."},
-  {"field": "status", "is_required": true, "choices": ["open", "in_progress", "blocked", "done", "cancelled"], "max_length": 40, "meaning": "Where it stands."},
+  {"field": "status", "is_required": true, "choices": ["open", "in_progress", "blocked", "done", "cancelled"], "max_length": 40,
+   "meaning": "Where it stands."},
   {"field": "priority", "max_length": 40, "meaning": "How urgent it is, such as high."},
   {"field": "due_date", "type": "date", "max_length": 10, "meaning": "By when it is to be done."},
   {"field": "assignee", "max_length": 200, "meaning": "Who does it."},
-  {"field": "closed_at", "type": "timestamp", "max_length": 40, "meaning": "When it was done or cancelled, by default when that is stored; 90 days later it is archived."}]');
+  {"field": "closed_at", "type": "timestamp", "max_length": 40,
+   "meaning": "When it was done or cancelled, by default when that is stored; 90 days later it is archived."}]');
 
 call kinds.define_built_in('release_note', 'What is new in a version.',
   '{"title_field": "version", "identity_fields": ["version"],
@@ -8127,12 +7081,13 @@ call kinds.define_built_in('release_note', 'What is new in a version.',
   {"field": "deprecations", "type": "text[]", "meaning": "What will go."}]');
 
 call kinds.define_built_in('ddl', 'A migration of a database schema that was or will be applied.',
-  '{"title_field": "migration_id", "text_fields": ["migration_id", "description", "ddl_text"], "identity_fields": ["migration_id"],
-   "locked_when": {}, "locked_fields": ["migration_id", "ddl_text", "checksum"],
+  '{"title_field": "migration_id", "text_fields": ["migration_id", "description", "ddl_text"],
+   "identity_fields": ["migration_id"], "locked_when": {}, "locked_fields": ["migration_id", "ddl_text", "checksum"],
    "when_locked": "store another migration under a migration_id of its own"}', '[
   {"field": "migration_id", "is_required": true, "max_length": 200, "meaning": "The id of the migration."},
   {"field": "ddl_text", "is_required": true, "max_length": 100000, "meaning": "Its statements."},
-  {"field": "checksum", "is_required": true, "max_length": 64, "sha256_of": "ddl_text", "meaning": "The SHA-256 of ddl_text in hexadecimal digits."},
+  {"field": "checksum", "is_required": true, "max_length": 64, "sha256_of": "ddl_text",
+   "meaning": "The SHA-256 of ddl_text in hexadecimal digits."},
   {"field": "description", "max_length": 10000, "meaning": "What it does."},
   {"field": "applied_at", "type": "timestamp", "max_length": 40, "meaning": "When it was applied."},
   {"field": "status", "max_length": 100, "meaning": "Where it stands, such as applied."}]');
@@ -8156,131 +7111,121 @@ drop procedure kinds.define_built_in(text, text, jsonb, jsonb);
 -- Registers a kind of memories of a tenant, after a check of every rule. Admins call register_memory_kind() in psql
 -- or GraphQL.
 
-create function kinds.check_new_parts(field text, type text, parts jsonb)
-returns void
-language plpgsql immutable set search_path = ''
-as $$
+create function kinds.check_new_parts(field text, type text, parts jsonb) returns void
+language plpgsql immutable set search_path = '' as $$
 begin
   if parts is null then
     return;
-  elsif type not in ('object', 'object[]') or jsonb_typeof(parts) <> 'array' or jsonb_array_length(parts) not between 1 and kinds.max_fields()
+  elsif type not in ('object', 'object[]') or jsonb_typeof(parts) <> 'array'
+      or jsonb_array_length(parts) not between 1 and kinds.max_fields()
     or exists (
       select from jsonb_array_elements(parts) as p
-      where jsonb_typeof(p) <> 'object' or p - '{field,type,is_required}'::text[] <> '{}' or (p ->> 'field' ~ '^[a-z][a-z0-9_]{0,62}$') is not true
-        or coalesce(p ->> 'type', 'text') <> all (kinds.part_types()) or jsonb_typeof(coalesce(p -> 'is_required', 'false')) <> 'boolean')
+      where jsonb_typeof(p) <> 'object' or p - '{field,type,is_required}'::text[] <> '{}'
+        or (p ->> 'field' ~ '^[a-z][a-z0-9_]{0,62}$') is not true
+        or coalesce(p ->> 'type', 'text') <> all (kinds.part_types())
+        or jsonb_typeof(coalesce(p -> 'is_required', 'false')) <> 'boolean')
     or (select count(*) <> count(distinct p ->> 'field') from jsonb_array_elements(parts) as p) then
     perform identity.raise_error('L9VAL', format(
-      'fields: parts of %s must be a list of 1 to %s objects with field, type (one of %s) and is_required, each field once, and its own type object or object[]',
+      'fields: parts of %s must be a list of 1 to %s objects with field, type (one of %s) and is_required, each field once, '
+      'and its own type object or object[]',
       field, kinds.max_fields(), array_to_string(kinds.part_types(), ', ')), 'fields');
   end if;
-end
-$$;
+end $$;
+comment on function kinds.check_new_parts is 'Raises L9VAL unless these are parts that the objects in a field may have, or null.';
 
-comment on function kinds.check_new_parts is
-  'Raises L9VAL unless these are parts that the objects in a field may have, or null.';
-
-create function kinds.check_whole(kind text, part_of_kind text, part_of_field text, tenant_id uuid, ids text[])
-returns void
-language plpgsql stable set search_path = ''
-as $$
+create function kinds.check_whole(kind text, part_of_kind text, part_of_field text, tenant_id uuid, ids text[]) returns void
+language plpgsql stable set search_path = '' as $$
 declare
   whole public.memory_kinds;
 begin
   if (part_of_kind is null) <> (part_of_field is null) then
-    perform identity.raise_error('L9VAL', 'part_of_field: a field of type uuid, given together with part_of_kind', 'part_of_field');
+    perform identity.raise_error('L9VAL',
+      'part_of_field: a field of type uuid, given together with part_of_kind', 'part_of_field');
   elsif part_of_kind is null then
     return;
   elsif part_of_field <> all (ids) then
-    perform identity.raise_error('L9VAL', format('part_of_field: %L is no field of this kind with the type uuid', left(part_of_field, 63)), 'part_of_field');
+    perform identity.raise_error('L9VAL',
+      format('part_of_field: %L is no field of this kind with the type uuid', left(part_of_field, 63)), 'part_of_field');
   end if;
   select k.* into whole from public.memory_kinds k
   where k.kind = check_whole.part_of_kind and (k.tenant_id is null or k.tenant_id = check_whole.tenant_id);
   -- One level: no kind can be a part of itself, and a part finds all that locks and moves it in one memory.
   if not found or whole.part_of_kind is not null or whole.kind = kind then
-    perform identity.raise_error('L9VAL', 'part_of_kind: must be another kind with rules, which is itself no part of one', 'part_of_kind');
-  elsif exists (select from public.memory_kinds k where k.tenant_id = check_whole.tenant_id and k.part_of_kind = check_whole.kind) then
+    perform identity.raise_error('L9VAL',
+      'part_of_kind: must be another kind with rules, which is itself no part of one', 'part_of_kind');
+  elsif exists (
+      select from public.memory_kinds k where k.tenant_id = check_whole.tenant_id and k.part_of_kind = check_whole.kind) then
     perform identity.raise_error('L9VAL', 'part_of_kind: this kind has parts, so it can be none itself', 'part_of_kind');
   end if;
-end
-$$;
-
+end $$;
 comment on function kinds.check_whole is
-  'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type '
-  'uuid.';
+  'Raises L9VAL unless memories of a kind can be parts of those of another one, by one of these fields of type uuid.';
 
 -- Checks one field after the other, so that the error names the one that is wrong.
-create function kinds.check_new_fields(fields jsonb)
-returns text[]
-language plpgsql immutable set search_path = ''
-as $$
+create function kinds.check_new_fields(fields jsonb) returns text[]
+language plpgsql immutable set search_path = '' as $$
 declare
   field jsonb;
   names text[] := '{}';
   name text;
 begin
   if jsonb_typeof(fields) is distinct from 'array' or jsonb_array_length(fields) = 0 then
-    perform identity.raise_error('L9VAL', 'fields: a list of at least one object with field, type, is_required, choices, max_length, sha256_of, parts, meaning', 'fields');
+    perform identity.raise_error('L9VAL',
+      'fields: a list of at least one object with field, type, is_required, choices, max_length, sha256_of, parts, meaning',
+      'fields');
   elsif jsonb_array_length(fields) > kinds.max_fields() then
-    perform identity.raise_error('L9LIM', format('fields: at most %s, got %s', kinds.max_fields(), jsonb_array_length(fields)), 'fields');
+    perform identity.raise_error('L9LIM',
+      format('fields: at most %s, got %s', kinds.max_fields(), jsonb_array_length(fields)), 'fields');
   end if;
   for field in select jsonb_array_elements(fields) loop
     name := field ->> 'field';
     if jsonb_typeof(field) <> 'object' or name is null or name !~ '^[a-z][a-z0-9_]{0,62}$' or name = 'content' then
-      perform identity.raise_error('L9VAL', 'fields: each needs a field, a lower-case word of at most 63 characters other than content', 'fields');
+      perform identity.raise_error('L9VAL',
+        'fields: each needs a field, a lower-case word of at most 63 characters other than content', 'fields');
     elsif name = any (names) then
       perform identity.raise_error('L9VAL', format('fields: %s is there twice', name), 'fields');
     elsif field - '{field,type,is_required,choices,max_length,sha256_of,parts,meaning}'::text[] <> '{}' then
-      perform identity.raise_error('L9VAL', format('fields: %s may have type, is_required, choices, max_length, sha256_of, parts and meaning only', name), 'fields');
+      perform identity.raise_error('L9VAL',
+        format('fields: %s may have type, is_required, choices, max_length, sha256_of, parts and meaning only', name), 'fields');
     elsif coalesce(field ->> 'type', 'text') <> all (kinds.field_types()) then
-      perform identity.raise_error('L9VAL', format('fields: the type of %s must be one of %s', name, array_to_string(kinds.field_types(), ', ')), 'fields');
+      perform identity.raise_error('L9VAL',
+        format('fields: the type of %s must be one of %s', name, array_to_string(kinds.field_types(), ', ')), 'fields');
     elsif jsonb_typeof(coalesce(field -> 'is_required', 'false')) <> 'boolean' then
       perform identity.raise_error('L9VAL', format('fields: is_required of %s must be true or false', name), 'fields');
     elsif jsonb_typeof(coalesce(field -> 'max_length', '1')) <> 'number'
-        or not coalesce((field ->> 'max_length')::numeric between 1 and 100000 and (field ->> 'max_length')::numeric % 1 = 0, true) then
-      perform identity.raise_error('L9VAL', format('fields: max_length of %s must be a whole number from 1 to 100000', name), 'fields');
+        or not coalesce(
+          (field ->> 'max_length')::numeric between 1 and 100000 and (field ->> 'max_length')::numeric % 1 = 0, true) then
+      perform identity.raise_error('L9VAL',
+        format('fields: max_length of %s must be a whole number from 1 to 100000', name), 'fields');
     elsif field ? 'choices' and (coalesce(field ->> 'type', 'text') <> 'text' or jsonb_typeof(field -> 'choices') <> 'array'
         or jsonb_array_length(field -> 'choices') not between 1 and 100
         or jsonb_path_exists(field -> 'choices', 'strict $[*] ? (@.type() != "string")')) then
-      perform identity.raise_error('L9VAL', format('fields: choices of %s must be 1 to 100 texts, and its type text', name), 'fields');
+      perform identity.raise_error('L9VAL',
+        format('fields: choices of %s must be 1 to 100 texts, and its type text', name), 'fields');
     elsif jsonb_typeof(coalesce(field -> 'meaning', '""')) <> 'string' or octet_length(field ->> 'meaning') > 500 then
-      perform identity.raise_error('L9VAL', format('fields: the meaning of %s must be a text of at most 500 bytes', name), 'fields');
+      perform identity.raise_error('L9VAL',
+        format('fields: the meaning of %s must be a text of at most 500 bytes', name), 'fields');
     end if;
     perform kinds.check_new_parts(name, coalesce(field ->> 'type', 'text'), nullif(field -> 'parts', 'null'));
     names := names || name;
   end loop;
-  perform kinds.check_names('fields', array(select f ->> 'sha256_of' from jsonb_array_elements(fields) as f where f ->> 'sha256_of' is not null), names);
+  perform kinds.check_names(
+    'fields', array(select f ->> 'sha256_of' from jsonb_array_elements(fields) as f where f ->> 'sha256_of' is not null), names);
   return names;
-end
-$$;
-
+end $$;
 comment on function kinds.check_new_fields is
   'Raises L9VAL or L9LIM unless these are fields that a kind may have, and returns their names.';
 
 -- Checks each rule against the names of the fields, writes the kind, and leaves fields and computed rules to
 -- define_fields().
 create function public.register_memory_kind(
-  kind text,
-  purpose text,
-  fields jsonb,
-  title_field text default null,
-  text_fields text[] default '{}',
-  identity_fields text[] default '{}',
-  identity_ends_when jsonb default null,
-  locked_when jsonb default null,
-  locked_fields text[] default null,
-  allowed_when_locked jsonb default '{}',
-  when_locked text default null,
-  archived_from text default null,
-  archived_after interval default null,
-  expires_from text default null,
-  expires_after interval default null,
-  tenant_id uuid default null,
-  part_of_kind text default null,
-  part_of_field text default null)
-returns public.memory_kinds
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+  kind text, purpose text, fields jsonb, title_field text default null, text_fields text[] default '{}',
+  identity_fields text[] default '{}', identity_ends_when jsonb default null, locked_when jsonb default null,
+  locked_fields text[] default null, allowed_when_locked jsonb default '{}', when_locked text default null,
+  archived_from text default null, archived_after interval default null, expires_from text default null,
+  expires_after interval default null, tenant_id uuid default null, part_of_kind text default null,
+  part_of_field text default null) returns public.memory_kinds
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_memory_kind.tenant_id);
   names text[];
@@ -8289,7 +7234,8 @@ declare
 begin
   perform administration.require_whole_token(admin);
   if register_memory_kind.kind ~ '^[a-z][a-z0-9_]{0,62}$' is not true then
-    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+    perform identity.raise_error('L9VAL',
+      'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
   elsif exists (select from public.memory_kinds k where k.tenant_id is null and k.kind = register_memory_kind.kind)
       or register_memory_kind.kind = any (kinds.reserved()) then
     perform identity.raise_error('L9VAL', 'kind: is that of a built-in kind', 'kind');
@@ -8297,8 +7243,10 @@ begin
     perform identity.raise_error('L9VAL', 'purpose: 1 to 500 bytes', 'purpose');
   elsif octet_length(register_memory_kind.when_locked) > 500 then
     perform identity.raise_error('L9LIM', 'when_locked: at most 500 bytes', 'when_locked');
-  elsif (select count(*) from public.memory_kinds k where k.tenant_id = admin.target_tenant_id and k.kind <> register_memory_kind.kind) >= kinds.max_kinds() then
-    perform identity.raise_error('L9LIM', format('kind: a tenant may have at most %s kinds of its own', kinds.max_kinds()), 'kind');
+  elsif (select count(*) from public.memory_kinds k where k.tenant_id = admin.target_tenant_id
+      and k.kind <> register_memory_kind.kind) >= kinds.max_kinds() then
+    perform identity.raise_error('L9LIM',
+      format('kind: a tenant may have at most %s kinds of its own', kinds.max_kinds()), 'kind');
   end if;
   names := kinds.check_new_fields(register_memory_kind.fields);
   times := array(
@@ -8307,14 +7255,16 @@ begin
     kinds.check_names('title_field', array_remove(array[register_memory_kind.title_field], null), names),
     kinds.check_names('text_fields', register_memory_kind.text_fields, names),
     kinds.check_names('identity_fields', array(
-      select a from unnest(register_memory_kind.identity_fields) as i cross join string_to_table(i, '|') as a where a <> 'content'), names),
+      select a from unnest(register_memory_kind.identity_fields) as i cross join string_to_table(i, '|') as a
+      where a <> 'content'), names),
     kinds.check_names('locked_fields', register_memory_kind.locked_fields, names || 'content'::text),
     kinds.check_condition('identity_ends_when', register_memory_kind.identity_ends_when, names),
     kinds.check_condition('locked_when', register_memory_kind.locked_when, names),
     kinds.check_condition('allowed_when_locked', register_memory_kind.allowed_when_locked, names),
     kinds.check_names('archived_from', array_remove(array[register_memory_kind.archived_from], null), times),
     kinds.check_names('expires_from', array_remove(array[register_memory_kind.expires_from], null), times),
-    kinds.check_whole(register_memory_kind.kind, register_memory_kind.part_of_kind, register_memory_kind.part_of_field, admin.target_tenant_id,
+    kinds.check_whole(
+      register_memory_kind.kind, register_memory_kind.part_of_kind, register_memory_kind.part_of_field, admin.target_tenant_id,
       array(select f ->> 'field' from jsonb_array_elements(register_memory_kind.fields) as f where f ->> 'type' = 'uuid'));
   if (register_memory_kind.archived_from is null) <> (register_memory_kind.archived_after is null)
       or register_memory_kind.archived_after < interval '0' then
@@ -8324,34 +7274,34 @@ begin
     perform identity.raise_error('L9VAL', 'expires_after: a time span, given together with expires_from', 'expires_after');
   end if;
   insert into public.memory_kinds as k (
-    tenant_id, kind, purpose, title_field, text_fields, identity_fields, identity_ends_when, locked_when, locked_fields, allowed_when_locked,
-    when_locked, archived_from, archived_after, expires_from, expires_after, part_of_kind, part_of_field)
+    tenant_id, kind, purpose, title_field, text_fields, identity_fields, identity_ends_when, locked_when, locked_fields,
+    allowed_when_locked, when_locked, archived_from, archived_after, expires_from, expires_after, part_of_kind, part_of_field)
   values (
     admin.target_tenant_id, register_memory_kind.kind, register_memory_kind.purpose, register_memory_kind.title_field,
     coalesce(register_memory_kind.text_fields, '{}'), coalesce(register_memory_kind.identity_fields, '{}'),
     register_memory_kind.identity_ends_when, register_memory_kind.locked_when, register_memory_kind.locked_fields,
-    coalesce(register_memory_kind.allowed_when_locked, '{}'), register_memory_kind.when_locked, register_memory_kind.archived_from,
+    coalesce(register_memory_kind.allowed_when_locked, '{}'), register_memory_kind.when_locked,
+    register_memory_kind.archived_from,
     register_memory_kind.archived_after, register_memory_kind.expires_from, register_memory_kind.expires_after,
     register_memory_kind.part_of_kind, register_memory_kind.part_of_field)
   on conflict on constraint memory_kind_unique do update set
     purpose = excluded.purpose, title_field = excluded.title_field, text_fields = excluded.text_fields,
-    identity_fields = excluded.identity_fields, identity_ends_when = excluded.identity_ends_when, locked_when = excluded.locked_when,
-    locked_fields = excluded.locked_fields, allowed_when_locked = excluded.allowed_when_locked, when_locked = excluded.when_locked,
+    identity_fields = excluded.identity_fields, identity_ends_when = excluded.identity_ends_when,
+    locked_when = excluded.locked_when, locked_fields = excluded.locked_fields,
+    allowed_when_locked = excluded.allowed_when_locked, when_locked = excluded.when_locked,
     archived_from = excluded.archived_from, archived_after = excluded.archived_after, expires_from = excluded.expires_from,
-    expires_after = excluded.expires_after, part_of_kind = excluded.part_of_kind, part_of_field = excluded.part_of_field, updated_at = clock_timestamp()
+    expires_after = excluded.expires_after, part_of_kind = excluded.part_of_kind, part_of_field = excluded.part_of_field,
+    updated_at = clock_timestamp()
   returning k.* into saved;
   perform kinds.define_fields(saved.kind_id, saved.tenant_id, register_memory_kind.fields);
   select k.* into saved from public.memory_kinds k where k.kind_id = saved.kind_id;
   return saved;
-end
-$$;
-
+end $$;
 comment on function public.register_memory_kind is
-  'Registers a kind of a tenant (by default the caller''s own), or changes it: rules (the columns of memory_kinds), '
-  'and fields, a list of {field, type, is_required, choices, max_length, sha256_of, parts, meaning}. Memories keep '
-  'what they have until their next change. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, '
-  'L9SCP, L9AUT. Definer: this function is the only way to write kinds.';
-
+  'Registers a kind of a tenant (by default the caller''s own), or changes it: rules (the columns of memory_kinds), and fields, '
+  'a list of {field, type, is_required, choices, max_length, sha256_of, parts, meaning}. Memories keep what they have until '
+  'their next change. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is '
+  'the only way to write kinds.';
 grant execute on function public.register_memory_kind to l9_admin, l9_platform_admin;
 --! EndIncluded 037-kinds/090-register-memory-kind.sql
 --! Included 040-packets/000-schema.sql
@@ -10390,18 +9340,15 @@ create trigger _400_check_successor before insert or update of envelope on publi
 --! Included 045-ranking/000-schema.sql
 create schema ranking;
 comment on schema ranking is
-  'Ranking by words: the statistics of what a caller may read, and the scan of the index of words. Not exposed over '
-  'GraphQL.';
+  'Ranking by words: the statistics of what a caller may read, and the scan of the index of words. Not exposed over GraphQL.';
 grant usage on schema ranking to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 
 -- What the functions of l9_searcher call, and what the policies call for them.
 grant usage on schema public, identity, packets, words to l9_searcher;
-grant execute on function
-  identity.current_identity, identity.current_role_name, identity.current_tenant_id, identity.current_org_id,
-  identity.current_user_id, identity.current_scopes, identity.current_projects, identity.has_every_project,
-  identity.allow_and_audit_operator_read, packets.is_embedded_engine, packets.bucket_mask, packets.tenant_bucket,
-  packets.tenant_buckets, packets.in_bucket, words.index_token, words.index_text
-to l9_searcher;
+grant execute on function identity.current_identity, identity.current_role_name, identity.current_tenant_id,
+  identity.current_org_id, identity.current_user_id, identity.current_scopes, identity.current_projects,
+  identity.has_every_project, identity.allow_and_audit_operator_read, packets.is_embedded_engine, packets.bucket_mask,
+  packets.tenant_bucket, packets.tenant_buckets, packets.in_bucket, words.index_token, words.index_text to l9_searcher;
 --! EndIncluded 045-ranking/000-schema.sql
 --! Included 045-ranking/010-audiences.sql
 -- How often words occur among the memories of one audience: of one tenant, org, user, project and scope. Rows of an audience are
@@ -10420,10 +9367,9 @@ create table ranking.audiences (
   unlisted double precision not null,
   counted_at timestamptz not null default now()
 );
-
 comment on table ranking.audiences is
-  'Unexpired memories that the same callers may read: their number and average length, counted by a job. '
-  'audience_words holds their words.';
+  'Unexpired memories that the same callers may read: their number and average length, counted by a job. audience_words holds '
+  'their words.';
 comment on column ranking.audiences.audience_id is 'packets.audience_id() of the columns that follow.';
 comment on column ranking.audiences.memories is 'The number of memories when they were counted.';
 comment on column ranking.audiences.sampled is 'The number of memories, the newest ones, whose words were counted.';
@@ -10437,13 +9383,12 @@ create index audiences_tenant_idx on ranking.audiences (tenant_id, scope, projec
 call identity.protect_like_memories('ranking.audiences', noun => 'audience', expires => false);
 do $$
 begin
-  execute format('create policy word_search on ranking.audiences for select to l9_searcher using (%s)', identity.searcher_condition('audiences'));
-end
-$$;
+  execute format('create policy word_search on ranking.audiences for select to l9_searcher using (%s)',
+    identity.searcher_condition('audiences'));
+end $$;
 create policy worker_access on ranking.audiences to l9_worker using (true);
 comment on policy word_search on ranking.audiences is 'A search weighs words by the audiences of its caller.';
 comment on policy worker_access on ranking.audiences is 'The job that counts words writes the counts.';
-
 grant select on ranking.audiences to l9_searcher, l9_worker;
 grant insert, update, delete on ranking.audiences to l9_worker;
 -- Callers have no grant: ranking.weigh_words() reads the table for them.
@@ -10454,21 +9399,18 @@ create table ranking.audience_words (
   memories integer not null,
   primary key (audience_id, word)
 );
-
 comment on table ranking.audience_words is
   'In how many of the sampled memories of an audience a word occurs. Rare words are not listed.';
 comment on column ranking.audience_words.audience_id is 'The audience.';
 comment on column ranking.audience_words.word is 'hashtext() of the word, so that no text of a memory stands here.';
 comment on column ranking.audience_words.memories is 'The number of sampled memories that hold the word.';
 
-alter table ranking.audience_words enable row level security;
-alter table ranking.audience_words force row level security;
+alter table ranking.audience_words enable row level security, force row level security;
 create policy word_search on ranking.audience_words for select to l9_searcher using (true);
 create policy worker_access on ranking.audience_words to l9_worker using (true);
 comment on policy word_search on ranking.audience_words is
   'ranking.weigh_words() reads the words of audiences that ranking.audiences shows it.';
 comment on policy worker_access on ranking.audience_words is 'The job that counts words writes the counts.';
-
 grant select on ranking.audience_words to l9_searcher, l9_worker;
 grant insert, delete on ranking.audience_words to l9_worker;
 -- Callers have no grant, because nothing but the audience says who may read a row.
@@ -10481,27 +9423,22 @@ begin atomic
   from (
     select p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, count(*) as memories
     from public.packet_store p
-    where p.ttl is null or p.ttl > now()
-    group by p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope
+    where p.ttl is null or p.ttl > now() group by p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope
   ) c
   left join ranking.audiences a
     on a.audience_id = packets.audience_id(c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope)
   -- Only the audience's own memories decide when it is counted again, so that the time tells nothing about others.
-  where c.memories >= 100 and (a.audience_id is null or abs(c.memories - a.memories) > 0.1 * a.memories)
-  order by c.memories desc;
+  where c.memories >= 100 and (a.audience_id is null or abs(c.memories - a.memories) > 0.1 * a.memories) order by c.memories desc;
 end;
-
 comment on function ranking.stale_audiences is
-  'The audiences of at least 100 memories whose number has changed by a tenth since they were counted. Smaller ones '
-  'hardly change a weight.';
+  'The audiences of at least 100 memories whose number has changed by a tenth since they were counted. Smaller ones hardly '
+  'change a weight.';
 
 -- The query is built as text, because the condition on the project must be `is null` or `=` for the index of newest
 -- memories.
 create function ranking.count_audience(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text, memories bigint)
 returns void
-language plpgsql volatile set search_path = '' set enable_seqscan = off set max_parallel_workers_per_gather = 0
-as $$
-#variable_conflict use_variable
+language plpgsql volatile set search_path = '' set enable_seqscan = off set max_parallel_workers_per_gather = 0 as $$
 declare
   max_sampled constant integer := 5000;
   id constant uuid := packets.audience_id(tenant_id, org_id, user_id, project_id, scope);
@@ -10511,10 +9448,10 @@ begin
   execute format($sql$
     select array_agg(n.words), greatest(avg(n.word_count), 1) from (
       select p.words, p.word_count from public.packet_store p
-      where p.tenant_id = $1 and p.org_id is not distinct from $2 and p.user_id is not distinct from $3 and p.scope = $4 and p.project_id %s
+      where p.tenant_id = $1 and p.org_id is not distinct from $2 and p.user_id is not distinct from $3 and p.scope = $4
+        and p.project_id %s
         and (p.ttl is null or p.ttl > now())
-      order by p.packet_id desc
-      limit %s) n$sql$,
+      order by p.packet_id desc limit %s) n$sql$,
     case when project_id is null then 'is null' else '= $5' end, max_sampled)
   into sample, average_length
   using tenant_id, org_id, user_id, scope, project_id;
@@ -10522,25 +9459,20 @@ begin
   if sample is null then
     return;
   end if;
-  insert into ranking.audiences (audience_id, tenant_id, org_id, user_id, project_id, scope, memories, sampled, average_length, unlisted)
+  insert into ranking.audiences (
+    audience_id, tenant_id, org_id, user_id, project_id, scope, memories, sampled, average_length, unlisted)
   select id, tenant_id, org_id, user_id, project_id, scope, greatest(memories, cardinality(sample)), cardinality(sample),
     average_length, greatest(2, 0.002 * cardinality(sample)) / 2;
   insert into ranking.audience_words (audience_id, word, memories)
   select id, hashtext(w.lexeme), count(*)
-  from unnest(sample) as s (words) cross join unnest(s.words) as w
-  group by hashtext(w.lexeme)
+  from unnest(sample) as s (words) cross join unnest(s.words) as w group by hashtext(w.lexeme)
   having count(*) >= greatest(2, 0.002 * cardinality(sample));
-end
-$$;
-
+end $$;
 comment on function ranking.count_audience is
-  'Counts the words of the newest 5,000 memories of an audience. Words that fewer than two of a thousand hold are '
-  'not listed.';
+  'Counts the words of the newest 5,000 memories of an audience. Words that fewer than two of a thousand hold are not listed.';
 
-create function ranking.count_stale_audiences(at_most integer)
-returns integer
-language plpgsql volatile set search_path = ''
-as $$
+create function ranking.count_stale_audiences(at_most integer) returns integer
+language plpgsql volatile set search_path = '' as $$
 declare
   stale record;
   counted integer := 0;
@@ -10550,40 +9482,29 @@ begin
     counted := counted + 1;
   end loop;
   return counted;
-end
-$$;
-
+end $$;
 comment on function ranking.count_stale_audiences is
   'Counts the words of audiences that have changed, largest first; returns how many it counted.';
-
-grant execute on function
-  ranking.stale_audiences, ranking.count_audience, ranking.count_stale_audiences, packets.audience_id
-to l9_worker;
+grant execute on function ranking.stale_audiences, ranking.count_audience, ranking.count_stale_audiences, packets.audience_id to
+  l9_worker;
 --! EndIncluded 045-ranking/010-audiences.sql
 --! Included 045-ranking/020-weigh-words.sql
 -- How much each word of a query tells, by how rare it is among the memories that the caller may read. Searches and
 -- the search for near-duplicates call weigh_words().
 
 create type ranking.word_weights as (weights double precision[], average_length double precision, memories double precision);
-
 comment on type ranking.word_weights is
-  'How much each word of a query tells: its inverse document frequency among memories that the caller may read; '
-  'their average length in different words, and their number: as it was when they were last counted or, before '
-  'that, at most 1,000.';
+  'How much each word of a query tells: its inverse document frequency among memories that the caller may read; their average '
+  'length in different words, and their number: as it was when they were last counted or, before that, at most 1,000.';
 
-create function ranking.word_weight(memories double precision, holders double precision)
-returns double precision
+create function ranking.word_weight(memories double precision, holders double precision) returns double precision
 language sql immutable parallel safe
 return ln(1 + (memories - least(holders, memories) + 0.5) / (least(holders, memories) + 0.5));
-
 comment on function ranking.word_weight is
   'Inverse document frequency as BM25 has it: of a word that `holders` of so many memories hold.';
 
-create function ranking.lexeme_query(lexeme text)
-returns tsquery
-language sql immutable parallel safe
+create function ranking.lexeme_query(lexeme text) returns tsquery language sql immutable parallel safe
 return ('''' || pg_catalog.replace(pg_catalog.replace(lexeme, '\', '\\'), '''', '''''') || '''')::pg_catalog.tsquery;
-
 comment on function ranking.lexeme_query is
   'The query for one word as it stands in a tsvector: it is not parsed or stemmed again.';
 
@@ -10593,32 +9514,32 @@ returns ranking.word_weights
 language plpgsql stable security definer set search_path = '' set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The plan does not depend on the words, and planning takes as long as weighing them.
-set plan_cache_mode = force_generic_plan
-as $$
-#variable_conflict use_variable
+set plan_cache_mode = force_generic_plan as $$
 declare
   max_audiences constant integer := 200;
   max_sampled constant integer := 1000;
-  tenant_id constant uuid := identity.current_tenant_id();
+  my_tenant constant uuid := identity.current_tenant_id();
   -- An explicit list, because the policies are no condition of an index.
   tenants constant uuid[] := case
     when identity.current_role_name() = 'l9_platform_admin' then array(select distinct a.tenant_id from ranking.audiences a)
-    else array[tenant_id] end;
+    else array[my_tenant] end;
   answer ranking.word_weights;
 begin
   with visible as materialized (
     select a.audience_id, a.memories, a.sampled, a.average_length, a.unlisted
     from ranking.audiences a
     where a.tenant_id = any (tenants)
-      and (scopes is null or a.scope = any (scopes)) and (project_id is null or a.project_id = project_id or a.project_id is null)
-    order by a.memories desc, a.audience_id
-    limit max_audiences
+      and (scopes is null or a.scope = any (scopes))
+      and (weigh_words.project_id is null or a.project_id = weigh_words.project_id or a.project_id is null)
+    order by a.memories desc, a.audience_id limit max_audiences
   ), total as (
-    select sum(v.memories)::double precision as memories, sum(v.memories * v.average_length order by v.audience_id) / sum(v.memories) as average_length
+    select sum(v.memories)::double precision as memories,
+      sum(v.memories * v.average_length order by v.audience_id) / sum(v.memories) as average_length
     from visible v
   ), weighed as (
     select q.place,
-      ranking.word_weight(min(t.memories), sum(v.memories * coalesce(w.memories, v.unlisted) / v.sampled order by v.audience_id)) as weight
+      ranking.word_weight(
+        min(t.memories), sum(v.memories * coalesce(w.memories, v.unlisted) / v.sampled order by v.audience_id)) as weight
     from unnest(lexemes) with ordinality as q (lexeme, place)
     cross join total t
     cross join visible v
@@ -10634,10 +9555,9 @@ begin
   -- Nothing was counted yet, so the newest memories are.
   with visible as materialized (
     select p.words, p.word_count from public.packet_store p
-    where p.tenant_id = tenant_id and (scopes is null or p.scope = any (scopes))
-      and (project_id is null or p.project_id = project_id or p.project_id is null)
-    order by p."timestamp" desc, p.packet_id desc
-    limit max_sampled
+    where p.tenant_id = my_tenant and (scopes is null or p.scope = any (scopes))
+      and (weigh_words.project_id is null or p.project_id = weigh_words.project_id or p.project_id is null)
+    order by p."timestamp" desc, p.packet_id desc limit max_sampled
   ), total as (
     select count(*) as memories, greatest(avg(v.word_count), 1) as average_length from visible v
   ), weighed as (
@@ -10648,52 +9568,34 @@ begin
   select array_agg(w.weight order by w.place), (select t.average_length from total t), (select t.memories from total t)
   into answer.weights, answer.average_length, answer.memories from weighed w;
   return answer;
-end
-$$;
-
+end $$;
 comment on function ranking.weigh_words is
-  'Weights of words for the caller of a search in these scopes and this project (null: all): from the counts of the '
-  'audiences that it may read or, before they are counted, from the newest memories that it may read. Definer: it '
-  'reads the counts, to which callers have no grant.';
+  'Weights of words for the caller of a search in these scopes and this project (null: all): from the counts of the audiences '
+  'that it may read or, before they are counted, from the newest memories that it may read. Definer: it reads the counts, to '
+  'which callers have no grant.';
 --! EndIncluded 045-ranking/020-weigh-words.sql
 --! Included 045-ranking/030-find-by-words.sql
 -- Finds memories by weighed words, through the BM25 indexes. Searches, suggestions and the search for near-duplicates
 -- call find_by_words().
 
 create type ranking.word_filter as (
-  scopes text[],
-  project_id text,
-  is_exact_place boolean,
-  org_id uuid,
-  user_id uuid,
-  kinds text[],
-  tag_keys text[],
-  has_every_tag boolean,
-  since timestamptz,
-  until timestamptz,
-  thread_id text,
-  creator text,
-  excluded_packet_id uuid,
-  unchanged_since timestamptz,
-  speaker text,
-  fields packets.where_condition,
-  branch text,
-  hides_archived boolean
-);
-
+  scopes text[], project_id text, is_exact_place boolean, org_id uuid, user_id uuid, kinds text[], tag_keys text[],
+  has_every_tag boolean, since timestamptz, until timestamptz, thread_id text, creator text, excluded_packet_id uuid,
+  unchanged_since timestamptz, speaker text, fields packets.where_condition, branch text, hides_archived boolean);
 comment on type ranking.word_filter is
-  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those '
-  'of exactly project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, '
-  'and those of branch and of no branch. tag_keys: what wanted_tag_keys() returns.';
+  'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those of exactly '
+  'project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, and those of branch and '
+  'of no branch. tag_keys: what wanted_tag_keys() returns.';
 
-create function ranking.filter_condition(filter ranking.word_filter)
-returns text
+create function ranking.filter_condition(filter ranking.word_filter) returns text
 language sql stable parallel safe set search_path = ''
 return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.scopes is not null then 'p.scope = any ($1.scopes)' end,
-  case when filter.is_exact_place then 'p.project_id is not distinct from $1.project_id and p.branch is not distinct from $1.branch
-    and p.org_id is not distinct from $1.org_id and p.user_id is not distinct from $1.user_id' end,
-  case when filter.is_exact_place is not true and filter.project_id is not null then '(p.project_id = $1.project_id or p.project_id is null)' end,
+  case when filter.is_exact_place then 'p.project_id is not distinct from $1.project_id
+    and p.branch is not distinct from $1.branch and p.org_id is not distinct from $1.org_id
+    and p.user_id is not distinct from $1.user_id' end,
+  case when filter.is_exact_place is not true and filter.project_id is not null
+    then '(p.project_id = $1.project_id or p.project_id is null)' end,
   case when filter.is_exact_place is not true and filter.branch is not null then '(p.branch = $1.branch or p.branch is null)' end,
   case when filter.kinds is not null then 'p.packet_type = any ($1.kinds)' end,
   case when filter.tag_keys is not null then case when filter.has_every_tag
@@ -10709,32 +9611,25 @@ return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.hides_archived then '(p.archived_at is null or p.archived_at > now())' end,
   case when (filter.fields).path is not null then 'p.envelope operator(pg_catalog.@@) ($1.fields).path' end,
   case when (filter.fields).times is not null then 'packets.has_times(p.envelope, ($1.fields).times)' end);
-
 comment on function ranking.filter_condition is
-  'The condition on packet_store p that a word_filter, as $1, states. It has none of its values in it: functions of '
-  'l9_searcher run no text of a caller. What is not asked for is left out, because planning takes longer than the '
-  'scan.';
+  'The condition on packet_store p that a word_filter, as $1, states. It has none of its values in it: functions of l9_searcher '
+  'run no text of a caller. What is not asked for is left out, because planning takes longer than the scan.';
 
-create function ranking.occurrences(rank real)
-returns double precision
-language sql immutable parallel safe
+create function ranking.occurrences(rank real) returns double precision language sql immutable parallel safe
 return floor(1 / (1.64493406685 * (1.00000001 - rank)));
-
 comment on function ranking.occurrences is
-  'How often a word occurs in a text, given ts_rank(''{1,1,1,1}'', …) of that word: the sum of 1/n² over its '
-  'occurrences, divided by π²/6. ts_rank is many times faster than unnest().';
+  'How often a word occurs in a text, given ts_rank(''{1,1,1,1}'', …) of that word: the sum of 1/n² over its occurrences, '
+  'divided by π²/6. ts_rank is many times faster than unnest().';
 
 create function ranking.saturation(occurrences double precision, length_ratio double precision default null)
 returns double precision
 language sql immutable parallel safe
 return 2.2 * occurrences / (occurrences + case when length_ratio is null then 1.2 else 0.3 + 0.9 * length_ratio end);
-
 comment on function ranking.saturation is
-  'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or 0 without the ratio of the '
-  'text''s length to the average.';
+  'What a word of a text counts in BM25, before it is weighed: k1 is 1.2, b is 0.75, or 0 without the ratio of the text''s '
+  'length to the average.';
 
 create type ranking.scored_memories as (ids uuid[], scores double precision[]);
-
 comment on type ranking.scored_memories is 'Memories with their scores, best first.';
 
 -- Scans the index deeper and deeper, until no memory that it has not seen can score higher than those that it
@@ -10750,22 +9645,24 @@ set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
 set enable_sort = off
 -- By default pg_textsearch guesses how many rows to rank first from the selectivity of the policies, for which a partial index
 -- has no statistics, and ranks every match. Off, it begins with the limit and continues while rows are filtered out: a fortieth.
-set pg_textsearch.filtered_seed = off
-as $$
-#variable_conflict use_variable
+set pg_textsearch.filtered_seed = off as $$
 declare
   max_repeats constant integer := 24;
-  -- More memories of nearly one score are a crowd that the words do not tell apart. A lower limit that looked at the scores found so
-  -- far would be reached earlier or later depending on the order of the index.
+  -- More memories of nearly one score are a crowd that the words do not tell apart. A lower limit that looked at the scores
+  -- found so far would be reached earlier or later depending on the order of the index.
   max_walked constant integer := 8100;
   max_newest constant integer := 1000;
   -- Scores are compared in steps of a geometric scale, so that a crowd has an edge which does not depend on how far a scan came.
   step constant double precision := 0.93;
   index constant text := 'public.packet_store_words_bm25_' || bucket;
-  tokens constant text[] := array(select words.index_token(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
-  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  tokens constant text[] := array(
+    select words.index_token(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  queries constant tsquery[] := array(
+    select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
   score constant text := (
-    select string_agg(format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words[1], $4[%1$s])))', l.place), ' + ' order by l.place)
+    select string_agg(
+      format('$3[%1$s] * ranking.saturation(ranking.occurrences(ts_rank(''{1,1,1,1}'', f.words[1], $4[%1$s])))', l.place),
+      ' + ' order by l.place)
     from generate_subscripts(lexemes, 1) as l (place));
   condition constant text := ranking.filter_condition(filter);
   index_weights double precision[];
@@ -10781,9 +9678,9 @@ declare
 begin
   index_weights := array(
     select -(t.token <@> to_bm25query(t.token, index)) from unnest(tokens) with ordinality as t (token, place) order by t.place);
-  -- The index weighs words by their rarity among all rows. A word repeated in the query counts more, so repeating each of them brings
-  -- its order close to that by the caller's weights. `slack` is the most by which a score of ours can exceed that of the index. In a
-  -- query of one word the index ignores repetitions, which the first row scanned tells.
+  -- The index weighs words by their rarity among all rows. A word repeated in the query counts more, so repeating each of
+  -- them brings its order close to that by the caller's weights. `slack` is the most by which a score of ours can exceed
+  -- that of the index. In a query of one word the index ignores repetitions, which the first row scanned tells.
   with known as (
     select t.token, t.place, w.weight / i.weight as ratio
     from unnest(tokens) with ordinality as t (token, place)
@@ -10791,9 +9688,11 @@ begin
     join unnest(index_weights) with ordinality as i (weight, place) using (place)
     where i.weight > 0
   ), repeated as (
-    select k.token, k.place, k.ratio, greatest(1, round(max_repeats * k.ratio / max(k.ratio) over ()))::integer as times from known k
+    select k.token, k.place, k.ratio,
+      greatest(1, round(max_repeats * k.ratio / max(k.ratio) over ()))::integer as times from known k
   )
-  select string_agg(repeat(r.token || ' ', r.times), '' order by r.place), max(r.ratio / r.times) into query, slack from repeated r;
+  select string_agg(repeat(r.token || ' ', r.times), '' order by r.place), max(r.ratio / r.times) into query, slack
+  from repeated r;
   if query is null then
     return found;
   end if;
@@ -10812,15 +9711,13 @@ begin
             -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
             select p.packet_id, array[p.words] as words, words.index_text(p.words) <@> to_bm25query($2, '' || %2$L) as distance
             from public.packet_store p
-            where %3$s and %4$s
-            order by words.index_text(p.words) <@> to_bm25query($2, %2$L)
+            where %3$s and %4$s order by words.index_text(p.words) <@> to_bm25query($2, %2$L)
             -- The index ranks as many rows as the inner limit at once, and again twice as many if the policies leave too few.
             limit 2 * %5$s
           ) r
           limit %5$s
         ) f
-        where f.distance < 0
-        offset 0 -- Keeps the subquery separate, so that each score is computed once.
+        where f.distance < 0 offset 0 -- Keeps the subquery separate, so that each score is computed once.
       ) s$sql$, score, index, packets.in_bucket('p', bucket), condition, row_limit, slack)
     into found.ids, found.scores, walked, last_score, slack
     using filter, query, weights, queries;
@@ -10833,7 +9730,8 @@ begin
       return found;
     end if;
     -- The lowest step of the scale that is above everything unseen.
-    edge := case when found.scores[1] > unseen then found.scores[1] * step ^ (ceil(ln(unseen / found.scores[1]) / ln(step)) - 1) end;
+    edge := case when found.scores[1] > unseen
+      then found.scores[1] * step ^ (ceil(ln(unseen / found.scores[1]) / ln(step)) - 1) end;
     exit when row_limit >= max_walked;
     row_limit := 3 * row_limit;
   end loop;
@@ -10843,14 +9741,13 @@ begin
   found.ids := found.ids[:least(walked, wanted)];
   found.scores := found.scores[:least(walked, wanted)];
   execute format($sql$
-    select array_agg(n.packet_id order by n.score desc, n.packet_id desc), array_agg(n.score order by n.score desc, n.packet_id desc)
+    select array_agg(n.packet_id order by n.score desc, n.packet_id desc),
+      array_agg(n.score order by n.score desc, n.packet_id desc)
     from (
       select f.packet_id, %1$s as score
       from (
         select p.packet_id, array[p.words] as words from public.packet_store p
-        where ($2 is null or p.tenant_id = $2) and %2$s and %3$s
-        order by p."timestamp" desc, p.packet_id desc
-        limit %4$s
+        where ($2 is null or p.tenant_id = $2) and %2$s and %3$s order by p."timestamp" desc, p.packet_id desc limit %4$s
       ) f
       offset 0
     ) n
@@ -10860,30 +9757,24 @@ begin
   found.ids := found.ids || newest.ids[:wanted - walked];
   found.scores := found.scores || newest.scores[:wanted - walked];
   return found;
-end
-$$;
-
+end $$;
 comment on function ranking.walk_words is
-  'The memories of a bucket of tenants with the highest scores for weighed words (BM25 with b = 0). The index is '
-  'scanned until it is certain that no other memory scores higher, because the order of the index depends on rows '
-  'that the caller cannot read. Only l9_searcher may call it.';
-
-grant execute on function
-  ranking.walk_words, ranking.filter_condition, ranking.word_weight, ranking.lexeme_query, ranking.occurrences,
-  ranking.saturation
-to l9_searcher;
+  'The memories of a bucket of tenants with the highest scores for weighed words (BM25 with b = 0). The index is scanned until '
+  'it is certain that no other memory scores higher, because the order of the index depends on rows that the caller cannot read. '
+  'Only l9_searcher may call it.';
+grant execute on function ranking.walk_words, ranking.filter_condition, ranking.word_weight, ranking.lexeme_query,
+  ranking.occurrences, ranking.saturation to l9_searcher;
 
 -- A caller scans the bucket of its own tenant, an operator those of all tenants; the best of all of them are
 -- returned.
 create function ranking.find_by_words(lexemes text[], weights double precision[], filter ranking.word_filter, wanted integer)
 returns uuid[]
-language plpgsql stable security definer set search_path = ''
-as $$
-#variable_conflict use_variable
+language plpgsql stable security definer set search_path = '' as $$
 declare
   is_operator constant boolean := identity.current_role_name() = 'l9_platform_admin';
   tenant_id constant uuid := case when not is_operator then identity.current_tenant_id() end;
-  buckets constant integer[] := case when is_operator then packets.tenant_buckets() else array[packets.tenant_bucket(tenant_id)] end;
+  buckets constant integer[] := case when is_operator then packets.tenant_buckets()
+    else array[packets.tenant_bucket(tenant_id)] end;
   bucket integer;
   part ranking.scored_memories;
   answer ranking.scored_memories;
@@ -10901,20 +9792,14 @@ begin
   end loop;
   return array(
     select f.id from unnest(answer.ids, answer.scores) as f (id, score)
-    order by f.score desc, f.id desc
-    limit wanted);
-end
-$$;
-
+    order by f.score desc, f.id desc limit wanted);
+end $$;
 comment on function ranking.find_by_words is
-  'The memories that the caller may read and that match the filter, with the highest scores for these words, '
-  'weighed as given. Definer: it reads the index of words, whose scores depend on rows that the caller cannot read. '
-  'The answer does not: it shows no score, and which memories it names is decided by what the caller may read.';
-
-grant execute on function
-  ranking.weigh_words, ranking.find_by_words, ranking.word_weight, ranking.lexeme_query, ranking.occurrences,
-  ranking.saturation
-to l9_agent, l9_admin, l9_platform_admin;
+  'The memories that the caller may read and that match the filter, with the highest scores for these words, weighed as given. '
+  'Definer: it reads the index of words, whose scores depend on rows that the caller cannot read. The answer does not: it shows '
+  'no score, and which memories it names is decided by what the caller may read.';
+grant execute on function ranking.weigh_words, ranking.find_by_words, ranking.word_weight, ranking.lexeme_query,
+  ranking.occurrences, ranking.saturation to l9_agent, l9_admin, l9_platform_admin;
 
 grant create on schema ranking to l9_searcher;
 alter function ranking.weigh_words owner to l9_searcher;
@@ -12379,8 +11264,8 @@ grant execute on function embeddings.drop_leaving_vectors, embeddings.drop_embed
 --! Included 060-duplicates/000-schema.sql
 create schema duplicates;
 comment on schema duplicates is
-  'Functions that find near-duplicate memories and decide what a save does about them. They are not exposed over '
-  'GraphQL; callers may execute only the functions granted one by one.';
+  'Functions that find near-duplicate memories and decide what a save does about them. They are not exposed over GraphQL; '
+  'callers may execute only the functions granted one by one.';
 grant usage on schema duplicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 060-duplicates/000-schema.sql
 --! Included 060-duplicates/010-save-result.sql
@@ -12394,19 +11279,18 @@ comment on column public.similar_memory.similarity is 'The similarity, from 0 to
 
 create type public.save_result as (status text, memory public.packet_store, "similar" public.similar_memory[]);
 comment on type public.save_result is
-  'The answer of a save: its status, the memory''s row after the save, and near-duplicates, most similar first '
-  '(null if they were not searched for).';
+  'The answer of a save: its status, the memory''s row after the save, and near-duplicates, most similar first (null if they '
+  'were not searched for).';
 comment on column public.save_result.status is 'inserted, updated or skipped_dedupe.';
 comment on column public.save_result.memory is 'The memory''s row after the save.';
-comment on column public.save_result."similar" is
-  'Near-duplicates, most similar first; null if they were not searched for.';
+comment on column public.save_result."similar" is 'Near-duplicates, most similar first; null if they were not searched for.';
 --! EndIncluded 060-duplicates/010-save-result.sql
 --! Included 060-duplicates/015-telling-words.sql
--- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts here.
--- To extend it, add words to the row of their language, class and meaning, or a row. A * at the end stands for any ending.
--- A word that means something else in another language (the German "sei", the Italian 6) has it in the last column, and counts only in
--- a text of its own language, which is known by its marker words. Words of Chinese, Japanese and Korean have up to three
--- characters.
+-- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts
+-- here. A row has a language, a class, and meanings with their words: to extend it, add words, meanings or a row. A * at the
+-- end stands for any ending. Words after a | mean something else in another language (the German "sei", the Italian 6): they
+-- count only in a text of their own language, which is known by its marker words. Words of Chinese, Japanese and Korean have
+-- up to three characters.
 
 create table duplicates.telling_words (
   word text not null,
@@ -12418,698 +11302,366 @@ create table duplicates.telling_words (
   constraint telling_word_class_known check (class in (
     'negation', 'number', 'date', 'time', 'unit', 'instead', 'prefix', 'prefixes', 'suffix', 'suffixes', 'marker'))
 );
-
 comment on table duplicates.telling_words is
   'Words that change what a text says: two texts that differ in one of them are no near-duplicates.';
 comment on column duplicates.telling_words.word is 'The word in lower case; a * at the end stands for any ending.';
 comment on column duplicates.telling_words.language is 'The language, as a code of two letters; mul for several.';
 comment on column duplicates.telling_words.class is
-  'negation, number, date (weekdays and months), time, unit; instead: words of which one replaces the other; '
-  'prefix, suffix: what makes the opposite of the rest of a word; prefixes, suffixes: of which one replaces the '
-  'other; marker: frequent words by which a language is known.';
+  'negation, number, date (weekdays and months), time, unit; instead: words of which one replaces the other; prefix, suffix: '
+  'what makes the opposite of the rest of a word; prefixes, suffixes: of which one replaces the other; marker: frequent words by '
+  'which a language is known.';
 comment on column duplicates.telling_words.means is
-  'Words of the same meaning are the same word. Of instead, prefixes and suffixes: group and side, as in on/1 and '
-  'on/2.';
+  'Words of the same meaning are the same word. Of instead, prefixes and suffixes: group and side, as in on/1 and on/2.';
 comment on column duplicates.telling_words.is_shared is 'True if the word means something else in another language.';
 
-alter table duplicates.telling_words enable row level security;
-alter table duplicates.telling_words force row level security;
+alter table duplicates.telling_words enable row level security, force row level security;
 create policy scope_access on duplicates.telling_words for select to l9_agent, l9_admin, l9_owner using (true);
 create policy definer_functions on duplicates.telling_words for insert to l9_owner with check (true);
-comment on policy scope_access on duplicates.telling_words is
-  'Every caller may read them: they are the same in all databases.';
+comment on policy scope_access on duplicates.telling_words is 'Every caller may read them: they are the same in all databases.';
 comment on policy definer_functions on duplicates.telling_words is 'Only migrations add words.';
 grant select on duplicates.telling_words to l9_agent, l9_admin;
 
 insert into duplicates.telling_words (language, class, means, word, is_shared)
-select v.language, v.class, v.means, w.word, w.is_shared
+select v.language, v.class, split_part(m.entry, ': ', 1), w.word, half.place = 2
 from (values
   -- Frequent words, by which a text of the language is known.
-  ('en', 'marker', 'en',
-    'the of and is are was were be been for with from this that it its by as every each must may has have will',
-    'to in on at an a or'),
-  ('de', 'marker', 'de',
-    'der die das dem den des und ist sind wird werden auf für bei zum zur vom beim eine einen einer eines nach durch über',
-    'ein im in am an so zu'),
-  ('fr', 'marker', 'fr', 'les est sont dans pour une aux cette qui que avec chez sur ne', 'le la du des un et de en au'),
-  ('es', 'marker', 'es', 'el los las una está están para por y queda tiene cada que', 'la un de en se del al es'),
-  ('it', 'marker', 'it', 'il gli della del nel nella sono è dopo una ogni che dal sul lo', 'la un di si ha in a i'),
-  ('pt', 'marker', 'pt', 'os uma está são da do na no para ao à não cada depois', 'o a de em um se'),
-  ('nl', 'marker', 'nl', 'het een van zijn wordt worden aan bij naar voor elke dat ook', 'de en op in is er te'),
-  ('pl', 'marker', 'pl', 'jest są w na dla po przy każdym oraz się od ma', 'z do i o to'),
-  ('cs', 'marker', 'cs', 'je jsou ve na pro každém se po při ze má který', 'v s k o a z'),
-  ('ru', 'marker', 'ru', 'и в на для из по с от к это как после каждом или', ''),
-  ('uk', 'marker', 'uk', 'і й у з та для після до від це як кожному або на', ''),
-  ('tr', 'marker', 'tr', 've bir bu için her sonra olarak daha çok gece günü', 'de da'),
-  ('sv', 'marker', 'sv', 'och är det för varje efter till den från av vid ett på som', 'i en den om'),
-  ('da', 'marker', 'da', 'og er det efter til fra ved hver af på som igen', 'i en den om for et'),
-  ('no', 'marker', 'no', 'og er det etter til fra ved hver av på som igjen ikke', 'i en den om for et'),
-  ('fi', 'marker', 'fi', 'ja on että joka jälkeen varten tai myös ovat kun', 'se'),
-  ('hu', 'marker', 'hu', 'az és egy van vagy hogy minden után', 'a'),
-  ('ro', 'marker', 'ro', 'și este sunt pentru din care după fiecare', 'la cu de pe'),
-  ('id', 'marker', 'id', 'yang dan di untuk dari pada setiap dengan ini', ''),
-  ('lt', 'marker', 'lt', 'ir yra į iš kad su po kiekvieną', ''),
-  ('et', 'marker', 'et', 'ja on et ning pärast iga', ''),
-  ('el', 'marker', 'el', 'το η ο και είναι για από με στο στη', ''),
+  ('en', 'marker', 'en: the of and is are was were be been for with from this that it its by as every each must may has have will
+    | to in on at an a or'),
+  ('de', 'marker', 'de: der die das dem den des und ist sind wird werden auf für bei zum zur vom beim eine einen einer eines nach
+    durch über | ein im in am an so zu'),
+  ('fr', 'marker', 'fr: les est sont dans pour une aux cette qui que avec chez sur ne | le la du des un et de en au'),
+  ('es', 'marker', 'es: el los las una está están para por y queda tiene cada que | la un de en se del al es'),
+  ('it', 'marker', 'it: il gli della del nel nella sono è dopo una ogni che dal sul lo | la un di si ha in a i'),
+  ('pt', 'marker', 'pt: os uma está são da do na no para ao à não cada depois | o a de em um se'),
+  ('nl', 'marker', 'nl: het een van zijn wordt worden aan bij naar voor elke dat ook | de en op in is er te'),
+  ('pl', 'marker', 'pl: jest są w na dla po przy każdym oraz się od ma | z do i o to'),
+  ('cs', 'marker', 'cs: je jsou ve na pro každém se po při ze má který | v s k o a z'),
+  ('ru', 'marker', 'ru: и в на для из по с от к это как после каждом или'),
+  ('uk', 'marker', 'uk: і й у з та для після до від це як кожному або на'),
+  ('tr', 'marker', 'tr: ve bir bu için her sonra olarak daha çok gece günü | de da'),
+  ('sv', 'marker', 'sv: och är det för varje efter till den från av vid ett på som | i en den om'),
+  ('da', 'marker', 'da: og er det efter til fra ved hver af på som igen | i en den om for et'),
+  ('no', 'marker', 'no: og er det etter til fra ved hver av på som igjen ikke | i en den om for et'),
+  ('fi', 'marker', 'fi: ja on että joka jälkeen varten tai myös ovat kun | se'),
+  ('hu', 'marker', 'hu: az és egy van vagy hogy minden után | a'),
+  ('ro', 'marker', 'ro: și este sunt pentru din care după fiecare | la cu de pe'),
+  ('id', 'marker', 'id: yang dan di untuk dari pada setiap dengan ini'),
+  ('lt', 'marker', 'lt: ir yra į iš kad su po kiekvieną'),
+  ('et', 'marker', 'et: ja on et ning pärast iga'),
+  ('el', 'marker', 'el: το η ο και είναι για από με στο στη'),
   -- Negations.
-  ('en', 'negation', 'not',
-    'not never none nor neither without cannot nobody nothing nowhere unless except lacks lacking fails failed refuses
-    forbidden prohibited prohibits',
-    'no non t'),
-  ('de', 'negation', 'not',
-    'nicht nie niemals kein keine keinem keinen keiner keines ohne niemand nichts weder nirgends verboten
-    untersagt außer keinesfalls',
-    ''),
-  ('fr', 'negation', 'not', 'pas jamais aucun aucune sans rien personne guère interdit* sauf ni', 'non'),
-  ('es', 'negation', 'not', 'nunca jamás ningún ninguna ninguno nadie nada tampoco prohibid* salvo excepto', 'no sin ni'),
-  ('it', 'negation', 'not', 'non senza nessun nessuno nessuna niente nulla neppure neanche vietat* tranne', 'mai né'),
-  ('pt', 'negation', 'not', 'não nunca jamais nenhum nenhuma ninguém nada nem proibid* exceto', 'sem'),
-  ('ca', 'negation', 'not', 'mai cap ningú sense gens res', 'no'),
-  ('nl', 'negation', 'not', 'niet nooit geen zonder niemand niets nergens verboden behalve', ''),
-  ('pl', 'negation', 'not', 'nie nigdy bez żaden żadna żadne żadnego żadnej nikt ani zabronion* oprócz', 'nic'),
-  ('cs', 'negation', 'not', 'nikdy není nejsou bez žádný žádná žádné žádného nikdo ani zakázán* kromě', 'ne nic'),
-  ('ru', 'negation', 'not', 'не нет ни никогда без нельзя никто ничего ничто никакой запрещ* кроме', ''),
-  ('uk', 'negation', 'not', 'не ні ніколи без немає нема жоден жодного ніхто нічого заборон* крім', ''),
-  ('sr', 'negation', 'not', 'није нису никад никада нема без nije nisu nikada nema', 'не'),
-  ('tr', 'negation', 'not', 'değil değildir asla hiç hiçbir yok yoktur olmadan yasak* hariç', ''),
-  ('sv', 'negation', 'not', 'inte ej aldrig ingen inget inga utan ingenting förbjud*', ''),
-  ('da', 'negation', 'not', 'ikke aldrig ingen intet uden ingenting forbudt', ''),
-  ('no', 'negation', 'not', 'ikke aldri ingen uten ingenting forbudt', ''),
-  ('fi', 'negation', 'not', 'ei eivät emme ette älä älkää ilman koskaan mikään kukaan eikä', 'en et'),
-  ('hu', 'negation', 'not', 'nem nincs nincsenek soha sem nélkül senki semmi tilos', 'ne se'),
-  ('ro', 'negation', 'not', 'nu niciodată fără nici nimeni nimic niciun nicio', ''),
-  ('et', 'negation', 'not', 'mitte ära ilma kunagi', 'ei'),
-  ('lt', 'negation', 'not', 'nėra niekada niekas joks jokios', 'be ne'),
-  ('eu', 'negation', 'not', 'ez inoiz gabe ezer', ''),
-  ('ga', 'negation', 'not', 'níl ní nach cha riamh', 'gan'),
-  ('id', 'negation', 'not', 'tidak bukan jangan belum tanpa tak', ''),
-  ('vi', 'negation', 'not', 'không chưa chẳng đừng', ''),
-  ('el', 'negation', 'not', 'δεν δε μη μην όχι ποτέ χωρίς κανένας κανείς τίποτα', ''),
-  ('hy', 'negation', 'not', 'չէ չի չեն ոչ երբեք առանց', ''),
-  ('yi', 'negation', 'not', 'נישט ניט קיין קיינמאל', ''),
-  ('ta', 'negation', 'not', 'இல்லை அல்ல வேண்டாம் கூடாது இல்லாமல்', ''),
-  ('ne', 'negation', 'not', 'छैन होइन नगर्नुहोस् कहिल्यै बिना', ''),
-  ('ar', 'negation', 'not', 'لا لم لن ليس ليست لست غير بدون دون أبدا مطلقا ممنوع سوى بلا', 'ما'),
-  ('he', 'negation', 'not', 'לא אין בלי ללא אינו אינה אינם אל אסור מלבד', ''),
-  ('fa', 'negation', 'not', 'نه نیست نیستند نباید هرگز بدون هیچ ممنوع', ''),
-  ('hi', 'negation', 'not', 'नहीं नही मत बिना वर्जित सिवाय', 'न ना'),
-  ('zh', 'negation', 'not', '不 没 沒 無 无 非 未 否 别 別 勿 莫 禁 拒', ''),
-  ('ja', 'negation', 'not', 'ない ません なかっ ずに ぬ なくて なければ ないで', ''),
-  ('ko', 'negation', 'not', '않 없 못 아니 비활성 마십시 말것', ''),
+  ('en', 'negation', 'not: not never none nor neither without cannot nobody nothing nowhere unless except lacks lacking fails
+    failed refuses forbidden prohibited prohibits | no non t'),
+  ('de', 'negation', 'not: nicht nie niemals kein keine keinem keinen keiner keines ohne niemand nichts weder nirgends verboten
+    untersagt außer keinesfalls'),
+  ('fr', 'negation', 'not: pas jamais aucun aucune sans rien personne guère interdit* sauf ni | non'),
+  ('es', 'negation', 'not: nunca jamás ningún ninguna ninguno nadie nada tampoco prohibid* salvo excepto | no sin ni'),
+  ('it', 'negation', 'not: non senza nessun nessuno nessuna niente nulla neppure neanche vietat* tranne | mai né'),
+  ('pt', 'negation', 'not: não nunca jamais nenhum nenhuma ninguém nada nem proibid* exceto | sem'),
+  ('ca', 'negation', 'not: mai cap ningú sense gens res | no'),
+  ('nl', 'negation', 'not: niet nooit geen zonder niemand niets nergens verboden behalve'),
+  ('pl', 'negation', 'not: nie nigdy bez żaden żadna żadne żadnego żadnej nikt ani zabronion* oprócz | nic'),
+  ('cs', 'negation', 'not: nikdy není nejsou bez žádný žádná žádné žádného nikdo ani zakázán* kromě | ne nic'),
+  ('ru', 'negation', 'not: не нет ни никогда без нельзя никто ничего ничто никакой запрещ* кроме'),
+  ('uk', 'negation', 'not: не ні ніколи без немає нема жоден жодного ніхто нічого заборон* крім'),
+  ('sr', 'negation', 'not: није нису никад никада нема без nije nisu nikada nema | не'),
+  ('tr', 'negation', 'not: değil değildir asla hiç hiçbir yok yoktur olmadan yasak* hariç'),
+  ('sv', 'negation', 'not: inte ej aldrig ingen inget inga utan ingenting förbjud*'),
+  ('da', 'negation', 'not: ikke aldrig ingen intet uden ingenting forbudt'),
+  ('no', 'negation', 'not: ikke aldri ingen uten ingenting forbudt'),
+  ('fi', 'negation', 'not: ei eivät emme ette älä älkää ilman koskaan mikään kukaan eikä | en et'),
+  ('hu', 'negation', 'not: nem nincs nincsenek soha sem nélkül senki semmi tilos | ne se'),
+  ('ro', 'negation', 'not: nu niciodată fără nici nimeni nimic niciun nicio'),
+  ('et', 'negation', 'not: mitte ära ilma kunagi | ei'),
+  ('lt', 'negation', 'not: nėra niekada niekas joks jokios | be ne'),
+  ('eu', 'negation', 'not: ez inoiz gabe ezer'),
+  ('ga', 'negation', 'not: níl ní nach cha riamh | gan'),
+  ('id', 'negation', 'not: tidak bukan jangan belum tanpa tak'),
+  ('vi', 'negation', 'not: không chưa chẳng đừng'),
+  ('el', 'negation', 'not: δεν δε μη μην όχι ποτέ χωρίς κανένας κανείς τίποτα'),
+  ('hy', 'negation', 'not: չէ չի չեն ոչ երբեք առանց'),
+  ('yi', 'negation', 'not: נישט ניט קיין קיינמאל'),
+  ('ta', 'negation', 'not: இல்லை அல்ல வேண்டாம் கூடாது இல்லாமல்'),
+  ('ne', 'negation', 'not: छैन होइन नगर्नुहोस् कहिल्यै बिना'),
+  ('ar', 'negation', 'not: لا لم لن ليس ليست لست غير بدون دون أبدا مطلقا ممنوع سوى بلا | ما'),
+  ('he', 'negation', 'not: לא אין בלי ללא אינו אינה אינם אל אסור מלבד'),
+  ('fa', 'negation', 'not: نه نیست نیستند نباید هرگز بدون هیچ ممنوع'),
+  ('hi', 'negation', 'not: नहीं नही मत बिना वर्जित सिवाय | न ना'),
+  ('zh', 'negation', 'not: 不 没 沒 無 无 非 未 否 别 別 勿 莫 禁 拒'),
+  ('ja', 'negation', 'not: ない ません なかっ ずに ぬ なくて なければ ないで'),
+  ('ko', 'negation', 'not: 않 없 못 아니 비활성 마십시 말것'),
   -- Numbers. Articles are left out: where "ein" becomes "zwei", the latter tells.
-  ('mul', 'number', '0', 'zero null* zéro cero nula нуль ноль صفر אפס शून्य 零 〇 영 noll', 'nul'),
-  ('en', 'number', '1', 'single', 'one'), ('en', 'number', '2', 'two twice pair double', 'both'),
-  ('en', 'number', '3', 'three thrice triple', ''), ('en', 'number', '4', 'four', ''), ('en', 'number', '5', 'five', ''),
-  ('en', 'number', '6', 'six', ''), ('en', 'number', '7', 'seven', ''), ('en', 'number', '8', 'eight', ''),
-  ('en', 'number', '9', 'nine', ''), ('en', 'number', '10', '', 'ten'), ('en', 'number', '11', 'eleven', ''),
-  ('en', 'number', '12', 'twelve dozen', ''), ('en', 'number', '13', 'thirteen', ''), ('en', 'number', '14', 'fourteen', ''),
-  ('en', 'number', '15', 'fifteen', ''), ('en', 'number', '16', 'sixteen', ''), ('en', 'number', '17', 'seventeen', ''),
-  ('en', 'number', '18', 'eighteen', ''), ('en', 'number', '19', 'nineteen', ''), ('en', 'number', '20', 'twenty', ''),
-  ('en', 'number', '30', 'thirty', ''), ('en', 'number', '40', 'forty', ''), ('en', 'number', '50', 'fifty', ''),
-  ('en', 'number', '60', 'sixty', ''), ('en', 'number', '70', 'seventy', ''), ('en', 'number', '80', 'eighty', ''),
-  ('en', 'number', '90', 'ninety', ''), ('en', 'number', '100', 'hundred hundreds', ''),
-  ('en', 'number', '1000', 'thousand thousands', ''), ('en', 'number', '1000000', 'million millions', ''),
-  ('en', 'number', '1000000000', 'billion billions', ''), ('en', 'number', '1/2', 'half', ''),
-  ('en', 'number', '1/4', 'quarter', ''), ('en', 'number', '1st', 'first primary', ''), ('en', 'number', '2nd', 'secondary', ''),
-  ('en', 'number', '3rd', 'third', ''), ('en', 'number', '4th', 'fourth', ''), ('en', 'number', '5th', 'fifth', ''),
-  ('en', 'number', '6th', 'sixth', ''), ('en', 'number', '7th', 'seventh', ''), ('en', 'number', '8th', 'eighth', ''),
-  ('en', 'number', '9th', 'ninth', ''), ('en', 'number', '10th', 'tenth', ''),
-  ('de', 'number', '2', 'zwei zwo zweimal doppelt*', ''), ('de', 'number', '1', 'eins einmal', ''),
-  ('de', 'number', '3', 'drei dreimal', ''), ('de', 'number', '4', 'vier viermal', ''), ('de', 'number', '5', 'fünf fünfmal', ''),
-  ('de', 'number', '6', 'sechs sechsmal', ''), ('de', 'number', '7', 'sieben', ''), ('de', 'number', '8', 'acht', ''),
-  ('de', 'number', '9', 'neun', ''), ('de', 'number', '10', 'zehn', ''), ('de', 'number', '11', '', 'elf'),
-  ('de', 'number', '12', 'zwölf dutzend', ''), ('de', 'number', '20', 'zwanzig', ''),
-  ('de', 'number', '30', 'dreißig dreissig', ''), ('de', 'number', '40', 'vierzig', ''), ('de', 'number', '50', 'fünfzig', ''),
-  ('de', 'number', '60', 'sechzig', ''), ('de', 'number', '70', 'siebzig', ''), ('de', 'number', '80', 'achtzig', ''),
-  ('de', 'number', '90', 'neunzig', ''), ('de', 'number', '100', 'hundert', ''), ('de', 'number', '1000', 'tausend', ''),
-  ('de', 'number', '1000000', 'millionen', ''), ('de', 'number', '1/2', 'halb*', ''),
-  ('de', 'number', '1st', 'erste ersten erster erstes', ''), ('de', 'number', '2nd', 'zweite zweiten zweiter zweites', ''),
-  ('de', 'number', '3rd', 'dritte dritten dritter drittes', ''), ('de', 'number', '4th', 'vierte*', ''),
-  ('de', 'number', '5th', 'fünfte*', ''), ('de', 'instead', 'first/1', 'erste ersten erster erstes', ''),
-  ('de', 'instead', 'first/2', 'letzte letzten letzter letztes', ''),
-  ('fr', 'number', '2', 'deux', ''), ('fr', 'number', '3', 'trois', ''), ('fr', 'number', '4', 'quatre', ''),
-  ('fr', 'number', '5', 'cinq', ''), ('fr', 'number', '6', 'six', ''), ('fr', 'number', '7', '', 'sept'),
-  ('fr', 'number', '8', 'huit', ''), ('fr', 'number', '9', 'neuf', ''), ('fr', 'number', '10', 'dix', ''),
-  ('fr', 'number', '11', 'onze', ''), ('fr', 'number', '12', 'douze', ''), ('fr', 'number', '20', 'vingt*', ''),
-  ('fr', 'number', '30', 'trente', ''), ('fr', 'number', '40', 'quarante', ''), ('fr', 'number', '50', 'cinquante', ''),
-  ('fr', 'number', '60', 'soixante', ''), ('fr', 'number', '100', 'cents', 'cent'), ('fr', 'number', '1000', 'mille', 'mil'),
-  ('fr', 'number', '1st', 'premier première', ''), ('fr', 'number', '2nd', 'deuxième second seconde', ''),
-  ('fr', 'number', '3rd', 'troisième', ''),
-  ('es', 'number', '1', 'uno', ''), ('es', 'number', '2', '', 'dos'), ('es', 'number', '3', 'tres', ''),
-  ('es', 'number', '4', 'cuatro', ''), ('es', 'number', '5', 'cinco', ''), ('es', 'number', '6', 'seis', ''),
-  ('es', 'number', '7', 'siete', ''), ('es', 'number', '8', 'ocho', ''), ('es', 'number', '9', 'nueve', ''),
-  ('es', 'number', '10', 'diez', ''), ('es', 'number', '12', 'doce', ''), ('es', 'number', '20', 'veinte', ''),
-  ('es', 'number', '30', 'treinta', ''), ('es', 'number', '40', 'cuarenta', ''), ('es', 'number', '50', 'cincuenta', ''),
-  ('es', 'number', '100', 'cien ciento cientos', ''), ('es', 'number', '1000', 'miles', 'mil'),
-  ('es', 'number', '1st', 'primer primera primero', ''), ('es', 'number', '2nd', 'segundo segunda', ''),
-  ('es', 'number', '3rd', 'tercer*', ''),
-  ('it', 'number', '2', '', 'due'), ('it', 'number', '3', '', 'tre'), ('it', 'number', '4', 'quattro', ''),
-  ('it', 'number', '5', 'cinque', ''), ('it', 'number', '6', '', 'sei'), ('it', 'number', '7', 'sette', ''),
-  ('it', 'number', '8', 'otto', ''), ('it', 'number', '9', '', 'nove'), ('it', 'number', '10', 'dieci', ''),
-  ('it', 'number', '20', 'venti', ''), ('it', 'number', '30', 'trenta', ''), ('it', 'number', '100', 'cento', ''),
-  ('it', 'number', '1000', 'mille mila', ''), ('it', 'number', '1st', 'primo', ''),
-  ('it', 'number', '2nd', 'secondo seconda', ''), ('it', 'number', '3rd', 'terzo terza', ''),
-  ('pt', 'number', '2', 'dois duas', ''), ('pt', 'number', '3', 'três', ''), ('pt', 'number', '4', 'quatro', ''),
-  ('pt', 'number', '5', 'cinco', ''), ('pt', 'number', '6', 'seis', ''), ('pt', 'number', '7', '', 'sete'),
-  ('pt', 'number', '8', 'oito', ''), ('pt', 'number', '9', '', 'nove'), ('pt', 'number', '10', 'dez', ''),
-  ('pt', 'number', '20', 'vinte', ''), ('pt', 'number', '30', 'trinta', ''), ('pt', 'number', '100', 'cem', ''),
-  ('pt', 'number', '1st', 'primeir*', ''), ('pt', 'number', '3rd', 'terceir*', ''),
-  ('nl', 'number', '1', 'één', ''), ('nl', 'number', '2', 'twee', ''), ('nl', 'number', '3', 'drie', ''),
-  ('nl', 'number', '4', '', 'vier'), ('nl', 'number', '5', 'vijf', ''), ('nl', 'number', '6', 'zes', ''),
-  ('nl', 'number', '7', 'zeven', ''), ('nl', 'number', '8', '', 'acht'), ('nl', 'number', '9', 'negen', ''),
-  ('nl', 'number', '10', 'tien', ''), ('nl', 'number', '12', 'twaalf', ''), ('nl', 'number', '20', 'twintig', ''),
-  ('nl', 'number', '30', 'dertig', ''), ('nl', 'number', '100', 'honderd', ''), ('nl', 'number', '1000', 'duizend', ''),
-  ('nl', 'number', '1st', '', 'eerste'), ('nl', 'number', '2nd', 'tweede', ''), ('nl', 'number', '3rd', 'derde', ''),
-  ('pl', 'number', '1', 'jeden jedna jedno', ''), ('pl', 'number', '2', 'dwa dwie dwóch', ''),
-  ('pl', 'number', '3', 'trzy trzech', ''), ('pl', 'number', '4', 'cztery czterech', ''),
-  ('pl', 'number', '5', 'pięć pięciu', ''), ('pl', 'number', '6', 'sześć sześciu', ''),
-  ('pl', 'number', '7', 'siedem siedmiu', ''), ('pl', 'number', '8', 'osiem ośmiu', ''), ('pl', 'number', '9', 'dziewięć', ''),
-  ('pl', 'number', '10', 'dziesięć dziesięciu', ''), ('pl', 'number', '20', 'dwadzieścia', ''),
-  ('pl', 'number', '30', 'trzydzieści', ''), ('pl', 'number', '100', 'sto', ''),
-  ('pl', 'number', '1000', 'tysiąc tysięcy tysiące', ''), ('pl', 'number', '1st', 'pierwsz*', ''),
-  ('pl', 'number', '3rd', 'trzeci*', ''),
-  ('cs', 'number', '1', 'jeden jedna jedno', ''), ('cs', 'number', '2', 'dva dvě dvou', ''), ('cs', 'number', '3', 'tři tří', ''),
-  ('cs', 'number', '4', 'čtyři čtyř', ''), ('cs', 'number', '5', 'pět pěti', ''), ('cs', 'number', '6', 'šest šesti', ''),
-  ('cs', 'number', '7', 'sedm sedmi', ''), ('cs', 'number', '8', 'osm osmi', ''), ('cs', 'number', '9', 'devět devíti', ''),
-  ('cs', 'number', '10', 'deset deseti', ''), ('cs', 'number', '20', 'dvacet', ''), ('cs', 'number', '30', 'třicet', ''),
-  ('cs', 'number', '100', 'sto', ''), ('cs', 'number', '1000', 'tisíc tisíce', ''), ('cs', 'number', '1st', 'první', ''),
-  ('cs', 'number', '2nd', 'druh*', ''), ('cs', 'number', '3rd', 'třetí', ''),
-  ('ru', 'number', '1', 'один одна одно одной одного', ''), ('ru', 'number', '2', 'два две двух двумя', ''),
-  ('ru', 'number', '3', 'три трех трёх', ''), ('ru', 'number', '4', 'четыре четырех четырёх', ''),
-  ('ru', 'number', '5', 'пять пяти', ''), ('ru', 'number', '6', 'шесть шести', ''), ('ru', 'number', '7', 'семь семи', ''),
-  ('ru', 'number', '8', 'восемь восьми', ''), ('ru', 'number', '9', 'девять девяти', ''),
-  ('ru', 'number', '10', 'десять десяти', ''), ('ru', 'number', '20', 'двадцать', ''), ('ru', 'number', '30', 'тридцать', ''),
-  ('ru', 'number', '100', 'сто', ''), ('ru', 'number', '1000', 'тысяч*', ''), ('ru', 'number', '1000000', 'миллион*', ''),
-  ('ru', 'number', '1st', 'перв*', ''), ('ru', 'number', '2nd', 'второй вторая второе второго второму', ''),
-  ('ru', 'number', '3rd', 'трети* треть*', ''),
-  ('uk', 'number', '1', 'одна одне одного', ''), ('uk', 'number', '2', 'дві двох', 'два'), ('uk', 'number', '3', 'трьох', 'три'),
-  ('uk', 'number', '4', 'чотири чотирьох', ''), ('uk', 'number', '5', 'пятьох пять пятн*', ''),
-  ('uk', 'number', '6', 'шість шести', ''), ('uk', 'number', '7', 'сім семи', ''), ('uk', 'number', '8', 'вісім восьми', ''),
-  ('uk', 'number', '9', 'девять', ''), ('uk', 'number', '10', 'десять', ''), ('uk', 'number', '20', 'двадцять', ''),
-  ('uk', 'number', '100', 'сто', ''), ('uk', 'number', '1000', 'тисяч*', ''),
-  ('tr', 'number', '2', 'iki', ''), ('tr', 'number', '3', 'üç', ''), ('tr', 'number', '4', 'dört', ''),
-  ('tr', 'number', '5', 'beş', ''), ('tr', 'number', '6', 'altı', ''), ('tr', 'number', '7', 'yedi', ''),
-  ('tr', 'number', '8', 'sekiz', ''), ('tr', 'number', '9', 'dokuz', ''), ('tr', 'number', '10', '', 'on'),
-  ('tr', 'number', '20', 'yirmi', ''), ('tr', 'number', '30', 'otuz', ''), ('tr', 'number', '100', 'yüz', ''),
-  ('tr', 'number', '1000', '', 'bin'), ('tr', 'number', '1st', 'birinci ilk', ''), ('tr', 'number', '2nd', 'ikinci', ''),
-  ('tr', 'number', '3rd', 'üçüncü', ''),
-  ('ar', 'number', '1', 'واحد واحدة', ''), ('ar', 'number', '2', 'اثنان اثنين اثنتان اثنتين', ''),
-  ('ar', 'number', '3', 'ثلاث ثلاثة', ''), ('ar', 'number', '4', 'أربع أربعة', ''), ('ar', 'number', '5', 'خمس خمسة', ''),
-  ('ar', 'number', '6', 'ست ستة', ''), ('ar', 'number', '7', 'سبع سبعة', ''), ('ar', 'number', '8', 'ثماني ثمانية ثمان', ''),
-  ('ar', 'number', '9', 'تسع تسعة', ''), ('ar', 'number', '10', 'عشر عشرة', ''), ('ar', 'number', '20', 'عشرون عشرين', ''),
-  ('ar', 'number', '30', 'ثلاثون ثلاثين', ''), ('ar', 'number', '100', 'مئة مائة', ''), ('ar', 'number', '1000', 'ألف آلاف', ''),
-  ('ar', 'number', '1st', 'الأول الأولى', ''), ('ar', 'number', '2nd', 'الثاني الثانية', ''),
-  ('he', 'number', '1', 'אחד אחת', ''), ('he', 'number', '2', 'שניים שתיים שני שתי', ''), ('he', 'number', '3', 'שלוש שלושה', ''),
-  ('he', 'number', '4', 'ארבע ארבעה', ''), ('he', 'number', '5', 'חמש חמישה', ''), ('he', 'number', '6', 'שש שישה', ''),
-  ('he', 'number', '7', 'שבע שבעה', ''), ('he', 'number', '8', 'שמונה', ''), ('he', 'number', '9', 'תשע תשעה', ''),
-  ('he', 'number', '10', 'עשר עשרה', ''), ('he', 'number', '100', 'מאה', ''), ('he', 'number', '1000', 'אלף אלפים', ''),
-  ('he', 'number', '1st', 'ראשון ראשונה הראשון הראשונה', ''),
-  ('fa', 'number', '1', '', 'یک'), ('fa', 'number', '2', 'دو', ''), ('fa', 'number', '3', 'سه', ''),
-  ('fa', 'number', '4', 'چهار', ''), ('fa', 'number', '5', 'پنج', ''), ('fa', 'number', '6', 'شش', ''),
-  ('fa', 'number', '7', 'هفت', ''), ('fa', 'number', '8', 'هشت', ''), ('fa', 'number', '10', 'ده', ''),
-  ('fa', 'number', '100', 'صد', ''), ('fa', 'number', '1000', 'هزار', ''), ('fa', 'number', '1st', 'اول نخست', ''),
-  ('fa', 'number', '2nd', 'دوم', ''),
-  ('hi', 'number', '1', '', 'एक'), ('hi', 'number', '2', 'दो', ''), ('hi', 'number', '3', 'तीन', ''),
-  ('hi', 'number', '4', 'चार', ''), ('hi', 'number', '5', 'पाँच पांच', ''), ('hi', 'number', '6', 'छह छः', ''),
-  ('hi', 'number', '7', 'सात', ''), ('hi', 'number', '8', 'आठ', ''), ('hi', 'number', '9', 'नौ', ''),
-  ('hi', 'number', '10', 'दस', ''), ('hi', 'number', '20', 'बीस', ''), ('hi', 'number', '100', 'सौ', ''),
-  ('hi', 'number', '1000', 'हज़ार हजार', ''), ('hi', 'number', '1st', 'पहला पहली पहले', ''),
-  ('hi', 'number', '2nd', 'दूसरा दूसरी दूसरे', ''),
-  ('zh', 'number', '1', '一 壱 壹', ''), ('zh', 'number', '2', '二 两 兩 弐', ''), ('zh', 'number', '3', '三', ''),
-  ('zh', 'number', '4', '四', ''), ('zh', 'number', '5', '五', ''), ('zh', 'number', '6', '六', ''), ('zh', 'number', '7', '七', ''),
-  ('zh', 'number', '8', '八', ''), ('zh', 'number', '9', '九', ''), ('zh', 'number', '10', '十', ''),
-  ('zh', 'number', '100', '百', ''), ('zh', 'number', '1000', '千', ''), ('zh', 'number', '10000', '万 萬', ''),
-  ('zh', 'number', '100000000', '亿 億', ''), ('zh', 'number', '1/2', '半', ''),
-  ('ko', 'number', '1', '하나', ''), ('ko', 'number', '2', '둘 두개', ''), ('ko', 'number', '3', '셋 세개', ''),
-  ('ko', 'number', '4', '넷 네개', ''), ('ko', 'number', '5', '다섯', ''), ('ko', 'number', '6', '여섯', ''),
-  ('ko', 'number', '7', '일곱', ''), ('ko', 'number', '8', '여덟', ''), ('ko', 'number', '9', '아홉', ''),
-  ('ko', 'number', '10', '열개', ''), ('ko', 'number', '1st', '첫번째 첫째', ''), ('ko', 'number', '2nd', '두번째 둘째', ''),
-  ('sv', 'number', '2', 'två', ''), ('sv', 'number', '3', '', 'tre'), ('sv', 'number', '4', 'fyra', ''),
-  ('sv', 'number', '5', '', 'fem'), ('sv', 'number', '6', '', 'sex'), ('sv', 'number', '7', 'sju', ''),
-  ('sv', 'number', '8', 'åtta', ''), ('sv', 'number', '9', 'nio', ''), ('sv', 'number', '10', 'tio', ''),
-  ('sv', 'number', '20', 'tjugo', ''), ('sv', 'number', '30', 'trettio', ''), ('sv', 'number', '100', 'hundra', ''),
-  ('sv', 'number', '1000', 'tusen', ''), ('sv', 'number', '1st', 'första', ''), ('sv', 'number', '2nd', 'andra', ''),
-  ('sv', 'number', '3rd', 'tredje', ''),
-  ('da', 'number', '2', '', 'to'), ('da', 'number', '3', '', 'tre'), ('da', 'number', '4', '', 'fire'),
-  ('da', 'number', '5', '', 'fem'), ('da', 'number', '6', 'seks', ''), ('da', 'number', '7', 'syv', ''),
-  ('da', 'number', '8', 'otte', ''), ('da', 'number', '9', '', 'ni'), ('da', 'number', '10', '', 'ti'),
-  ('da', 'number', '20', 'tyve', ''), ('da', 'number', '30', 'tredive', ''), ('da', 'number', '100', 'hundrede', ''),
-  ('da', 'number', '1000', 'tusind', ''), ('da', 'number', '1st', 'første', ''), ('da', 'number', '2nd', '', 'anden'),
-  ('da', 'number', '3rd', 'tredje', ''),
-  ('no', 'number', '2', '', 'to'), ('no', 'number', '3', '', 'tre'), ('no', 'number', '4', '', 'fire'),
-  ('no', 'number', '5', '', 'fem'), ('no', 'number', '6', 'seks', ''), ('no', 'number', '7', 'syv sju', ''),
-  ('no', 'number', '8', 'åtte', ''), ('no', 'number', '9', '', 'ni'), ('no', 'number', '10', '', 'ti'),
-  ('no', 'number', '20', 'tjue', ''),
-  ('fi', 'number', '1', 'yksi yhden', ''), ('fi', 'number', '2', 'kaksi kahden', ''), ('fi', 'number', '3', 'kolme kolmen', ''),
-  ('fi', 'number', '4', 'neljä neljän', ''), ('fi', 'number', '5', 'viisi viiden', ''), ('fi', 'number', '6', '', 'kuusi kuuden'),
-  ('fi', 'number', '7', 'seitsemän', ''), ('fi', 'number', '8', 'kahdeksan', ''), ('fi', 'number', '9', 'yhdeksän', ''),
-  ('fi', 'number', '10', 'kymmenen', ''), ('fi', 'number', '100', 'sata', ''), ('fi', 'number', '1000', 'tuhat tuhatta', ''),
-  ('fi', 'number', '1st', 'ensimmäi*', ''), ('fi', 'number', '2nd', 'toinen toisen', ''),
-  ('hu', 'number', '2', 'kettő két', ''), ('hu', 'number', '3', 'három', ''), ('hu', 'number', '4', 'négy', ''),
-  ('hu', 'number', '5', 'öt', ''), ('hu', 'number', '6', '', 'hat'), ('hu', 'number', '7', 'hét', ''),
-  ('hu', 'number', '10', 'tíz', ''),
-  ('ro', 'number', '2', 'doi două', ''), ('ro', 'number', '3', 'trei', ''), ('ro', 'number', '4', 'patru', ''),
-  ('ro', 'number', '5', 'cinci', ''), ('ro', 'number', '6', 'șase', ''), ('ro', 'number', '7', 'șapte', ''),
-  ('ro', 'number', '10', 'zece', ''),
-  ('el', 'number', '2', 'δύο', ''), ('el', 'number', '3', 'τρία τρεις', ''), ('el', 'number', '4', 'τέσσερα τέσσερις', ''),
-  ('el', 'number', '5', 'πέντε', ''), ('el', 'number', '6', 'έξι', ''),
-  ('id', 'number', '2', 'dua', ''), ('id', 'number', '3', 'tiga', ''), ('id', 'number', '4', 'empat', ''),
-  ('id', 'number', '5', 'lima', ''), ('id', 'number', '6', 'enam', ''),
-  ('vi', 'number', '2', 'hai', ''), ('vi', 'number', '5', 'năm', ''), ('vi', 'number', '6', 'sáu', ''),
+  ('mul', 'number', '0: zero null* zéro cero nula нуль ноль صفر אפס शून्य 零 〇 영 noll | nul'),
+  ('en', 'number', '1: single | one; 2: two twice pair double | both; 3: three thrice triple; 4: four; 5: five; 6: six; 7: seven;
+    8: eight; 9: nine; 10: | ten; 11: eleven; 12: twelve dozen; 13: thirteen; 14: fourteen; 15: fifteen; 16: sixteen;
+    17: seventeen; 18: eighteen; 19: nineteen; 20: twenty; 30: thirty; 40: forty; 50: fifty; 60: sixty; 70: seventy; 80: eighty;
+    90: ninety; 100: hundred hundreds; 1000: thousand thousands; 1000000: million millions; 1000000000: billion billions;
+    1/2: half; 1/4: quarter; 1st: first primary; 2nd: secondary; 3rd: third; 4th: fourth; 5th: fifth; 6th: sixth; 7th: seventh;
+    8th: eighth; 9th: ninth; 10th: tenth'),
+  ('de', 'number', '2: zwei zwo zweimal doppelt*; 1: eins einmal; 3: drei dreimal; 4: vier viermal; 5: fünf fünfmal;
+    6: sechs sechsmal; 7: sieben; 8: acht; 9: neun; 10: zehn; 11: | elf; 12: zwölf dutzend; 20: zwanzig; 30: dreißig dreissig;
+    40: vierzig; 50: fünfzig; 60: sechzig; 70: siebzig; 80: achtzig; 90: neunzig; 100: hundert; 1000: tausend; 1000000: millionen;
+    1/2: halb*; 1st: erste ersten erster erstes; 2nd: zweite zweiten zweiter zweites; 3rd: dritte dritten dritter drittes;
+    4th: vierte*; 5th: fünfte*'),
+  ('de', 'instead', 'first/1: erste ersten erster erstes; first/2: letzte letzten letzter letztes'),
+  ('fr', 'number', '2: deux; 3: trois; 4: quatre; 5: cinq; 6: six; 7: | sept; 8: huit; 9: neuf; 10: dix; 11: onze; 12: douze;
+    20: vingt*; 30: trente; 40: quarante; 50: cinquante; 60: soixante; 100: cents | cent; 1000: mille | mil;
+    1st: premier première; 2nd: deuxième second seconde; 3rd: troisième'),
+  ('es', 'number', '1: uno; 2: | dos; 3: tres; 4: cuatro; 5: cinco; 6: seis; 7: siete; 8: ocho; 9: nueve; 10: diez; 12: doce;
+    20: veinte; 30: treinta; 40: cuarenta; 50: cincuenta; 100: cien ciento cientos; 1000: miles | mil;
+    1st: primer primera primero; 2nd: segundo segunda; 3rd: tercer*'),
+  ('it', 'number', '2: | due; 3: | tre; 4: quattro; 5: cinque; 6: | sei; 7: sette; 8: otto; 9: | nove; 10: dieci; 20: venti;
+    30: trenta; 100: cento; 1000: mille mila; 1st: primo; 2nd: secondo seconda; 3rd: terzo terza'),
+  ('pt', 'number', '2: dois duas; 3: três; 4: quatro; 5: cinco; 6: seis; 7: | sete; 8: oito; 9: | nove; 10: dez; 20: vinte;
+    30: trinta; 100: cem; 1st: primeir*; 3rd: terceir*'),
+  ('nl', 'number', '1: één; 2: twee; 3: drie; 4: | vier; 5: vijf; 6: zes; 7: zeven; 8: | acht; 9: negen; 10: tien; 12: twaalf;
+    20: twintig; 30: dertig; 100: honderd; 1000: duizend; 1st: | eerste; 2nd: tweede; 3rd: derde'),
+  ('pl', 'number', '1: jeden jedna jedno; 2: dwa dwie dwóch; 3: trzy trzech; 4: cztery czterech; 5: pięć pięciu; 6: sześć sześciu;
+    7: siedem siedmiu; 8: osiem ośmiu; 9: dziewięć; 10: dziesięć dziesięciu; 20: dwadzieścia; 30: trzydzieści; 100: sto;
+    1000: tysiąc tysięcy tysiące; 1st: pierwsz*; 3rd: trzeci*'),
+  ('cs', 'number', '1: jeden jedna jedno; 2: dva dvě dvou; 3: tři tří; 4: čtyři čtyř; 5: pět pěti; 6: šest šesti; 7: sedm sedmi;
+    8: osm osmi; 9: devět devíti; 10: deset deseti; 20: dvacet; 30: třicet; 100: sto; 1000: tisíc tisíce; 1st: první; 2nd: druh*;
+    3rd: třetí'),
+  ('ru', 'number', '1: один одна одно одной одного; 2: два две двух двумя; 3: три трех трёх; 4: четыре четырех четырёх;
+    5: пять пяти; 6: шесть шести; 7: семь семи; 8: восемь восьми; 9: девять девяти; 10: десять десяти; 20: двадцать; 30: тридцать;
+    100: сто; 1000: тысяч*; 1000000: миллион*; 1st: перв*; 2nd: второй вторая второе второго второму; 3rd: трети* треть*'),
+  ('uk', 'number', '1: одна одне одного; 2: дві двох | два; 3: трьох | три; 4: чотири чотирьох; 5: пятьох пять пятн*;
+    6: шість шести; 7: сім семи; 8: вісім восьми; 9: девять; 10: десять; 20: двадцять; 100: сто; 1000: тисяч*'),
+  ('tr', 'number', '2: iki; 3: üç; 4: dört; 5: beş; 6: altı; 7: yedi; 8: sekiz; 9: dokuz; 10: | on; 20: yirmi; 30: otuz; 100: yüz;
+    1000: | bin; 1st: birinci ilk; 2nd: ikinci; 3rd: üçüncü'),
+  ('ar', 'number', '1: واحد واحدة; 2: اثنان اثنين اثنتان اثنتين; 3: ثلاث ثلاثة; 4: أربع أربعة; 5: خمس خمسة; 6: ست ستة;
+    7: سبع سبعة; 8: ثماني ثمانية ثمان; 9: تسع تسعة; 10: عشر عشرة; 20: عشرون عشرين; 30: ثلاثون ثلاثين; 100: مئة مائة;
+    1000: ألف آلاف; 1st: الأول الأولى; 2nd: الثاني الثانية'),
+  ('he', 'number', '1: אחד אחת; 2: שניים שתיים שני שתי; 3: שלוש שלושה; 4: ארבע ארבעה; 5: חמש חמישה; 6: שש שישה; 7: שבע שבעה;
+    8: שמונה; 9: תשע תשעה; 10: עשר עשרה; 100: מאה; 1000: אלף אלפים; 1st: ראשון ראשונה הראשון הראשונה'),
+  ('fa', 'number', '1: | یک; 2: دو; 3: سه; 4: چهار; 5: پنج; 6: شش; 7: هفت; 8: هشت; 10: ده; 100: صد; 1000: هزار; 1st: اول نخست;
+    2nd: دوم'),
+  ('hi', 'number', '1: | एक; 2: दो; 3: तीन; 4: चार; 5: पाँच पांच; 6: छह छः; 7: सात; 8: आठ; 9: नौ; 10: दस; 20: बीस; 100: सौ;
+    1000: हज़ार हजार; 1st: पहला पहली पहले; 2nd: दूसरा दूसरी दूसरे'),
+  ('zh', 'number', '1: 一 壱 壹; 2: 二 两 兩 弐; 3: 三; 4: 四; 5: 五; 6: 六; 7: 七; 8: 八; 9: 九; 10: 十; 100: 百; 1000: 千; 10000: 万 萬;
+    100000000: 亿 億; 1/2: 半'),
+  ('ko', 'number', '1: 하나; 2: 둘 두개; 3: 셋 세개; 4: 넷 네개; 5: 다섯; 6: 여섯; 7: 일곱; 8: 여덟; 9: 아홉; 10: 열개; 1st: 첫번째 첫째; 2nd: 두번째 둘째'),
+  ('sv', 'number', '2: två; 3: | tre; 4: fyra; 5: | fem; 6: | sex; 7: sju; 8: åtta; 9: nio; 10: tio; 20: tjugo; 30: trettio;
+    100: hundra; 1000: tusen; 1st: första; 2nd: andra; 3rd: tredje'),
+  ('da', 'number', '2: | to; 3: | tre; 4: | fire; 5: | fem; 6: seks; 7: syv; 8: otte; 9: | ni; 10: | ti; 20: tyve; 30: tredive;
+    100: hundrede; 1000: tusind; 1st: første; 2nd: | anden; 3rd: tredje'),
+  ('no', 'number', '2: | to; 3: | tre; 4: | fire; 5: | fem; 6: seks; 7: syv sju; 8: åtte; 9: | ni; 10: | ti; 20: tjue'),
+  ('fi', 'number', '1: yksi yhden; 2: kaksi kahden; 3: kolme kolmen; 4: neljä neljän; 5: viisi viiden; 6: | kuusi kuuden;
+    7: seitsemän; 8: kahdeksan; 9: yhdeksän; 10: kymmenen; 100: sata; 1000: tuhat tuhatta; 1st: ensimmäi*; 2nd: toinen toisen'),
+  ('hu', 'number', '2: kettő két; 3: három; 4: négy; 5: öt; 6: | hat; 7: hét; 10: tíz'),
+  ('ro', 'number', '2: doi două; 3: trei; 4: patru; 5: cinci; 6: șase; 7: șapte; 10: zece'),
+  ('el', 'number', '2: δύο; 3: τρία τρεις; 4: τέσσερα τέσσερις; 5: πέντε; 6: έξι'),
+  ('id', 'number', '2: dua; 3: tiga; 4: empat; 5: lima; 6: enam'),
+  ('vi', 'number', '2: hai; 5: năm; 6: sáu'),
   -- Weekdays.
-  ('mul', 'date', 'monday',
-    'monday mondays montag montags lundi lunes lunedì maandag poniedział* ponděl* понедельник* понеділ*
-    pazartesi måndag* mandag* maanantai* hétfő* luni δευτέρα الاثنين الإثنين دوشنبه सोमवार senin 周一 星期一 月曜 월요',
-    ''),
-  ('mul', 'date', 'tuesday',
-    'tuesday tuesdays dienstag dienstags mardi martes martedì dinsdag wtorek wtorku wtorki úter* вторник* вівтор* tisdag*
-    tirsdag* tiistai* kedd* marți τρίτη الثلاثاء سهشنبه मंगलवार selasa 火曜 화요',
-    'terça salı'),
-  ('mul', 'date', 'wednesday',
-    'wednesday wednesdays mittwoch mittwochs mercredi miércoles mercoledì quarta woensdag środ* středa středu сред* серед*
-    çarşamba onsdag* keskiviikko* szerda τετάρτη الأربعاء چهارشنبه बुधवार rabu 水曜 수요',
-    ''),
-  ('mul', 'date', 'thursday',
-    'thursday thursdays donnerstag donnerstags jeudi jueves giovedì quinta donderdag czwart* čtvrt* четверг* четвер*
-    perşembe torsdag* torstai* csütörtök joi πέμπτη الخميس پنجشنبه गुरुवार बृहस्पतिवार kamis 木曜 목요',
-    ''),
-  ('mul', 'date', 'friday',
-    'friday fridays freitag freitags vendredi viernes venerdì sexta vrijdag piąt* pátek pátku пятниц* пятниц* fredag*
-    perjantai* péntek vineri παρασκευή الجمعة جمعه शुक्रवार jumat 金曜 금요',
-    'cuma'),
-  ('mul', 'date', 'saturday',
-    'saturday saturdays samstag samstags sonnabend samedi sábado sabato zaterdag sobot* суббот* субот* cumartesi lördag*
-    lørdag* lauantai* szombat sâmbătă σάββατο السبت شنبه शनिवार sabtu 土曜 토요',
-    ''),
-  ('mul', 'date', 'sunday',
-    'sunday sundays sonntag sonntags dimanche domingo domenica zondag niedziel* neděl* воскресень* неділ* pazar
-    söndag* søndag* sunnuntai* vasárnap duminică κυριακή الأحد یکشنبه रविवार minggu 日曜 일요',
-    ''),
-  ('he', 'date', 'tuesday', 'שלישי', ''), ('he', 'date', 'wednesday', 'רביעי', ''), ('he', 'date', 'thursday', 'חמישי', ''),
-  ('he', 'date', 'friday', 'שישי', ''), ('he', 'date', 'saturday', 'שבת', ''),
-  ('pt', 'date', 'monday', 'segunda', ''),
-  ('mul', 'time', 'weekend', 'weekend weekends wochenende', ''),
-  ('en', 'time', 'workday', 'weekday weekdays workday workdays', ''),
+  ('mul', 'date', 'monday: monday mondays montag montags lundi lunes lunedì maandag poniedział* ponděl* понедельник* понеділ*
+    pazartesi måndag* mandag* maanantai* hétfő* luni δευτέρα الاثنين الإثنين دوشنبه सोमवार senin 周一 星期一 月曜 월요; tuesday: tuesday
+    tuesdays dienstag dienstags mardi martes martedì dinsdag wtorek wtorku wtorki úter* вторник* вівтор* tisdag* tirsdag* tiistai*
+    kedd* marți τρίτη الثلاثاء سهشنبه मंगलवार selasa 火曜 화요 | terça salı; wednesday: wednesday wednesdays mittwoch mittwochs
+    mercredi miércoles mercoledì quarta woensdag środ* středa středu сред* серед* çarşamba onsdag* keskiviikko* szerda τετάρτη
+    الأربعاء چهارشنبه बुधवार rabu 水曜 수요; thursday: thursday thursdays donnerstag donnerstags jeudi jueves giovedì quinta donderdag
+    czwart* čtvrt* четверг* четвер* perşembe torsdag* torstai* csütörtök joi πέμπτη الخميس پنجشنبه गुरुवार बृहस्पतिवार kamis 木曜
+    목요; friday: friday fridays freitag freitags vendredi viernes venerdì sexta vrijdag piąt* pátek pátku пятниц* пятниц* fredag*
+    perjantai* péntek vineri παρασκευή الجمعة جمعه शुक्रवार jumat 金曜 금요 | cuma; saturday: saturday saturdays samstag samstags
+    sonnabend samedi sábado sabato zaterdag sobot* суббот* субот* cumartesi lördag* lørdag* lauantai* szombat sâmbătă σάββατο
+    السبت شنبه शनिवार sabtu 土曜 토요; sunday: sunday sundays sonntag sonntags dimanche domingo domenica zondag niedziel* neděl*
+    воскресень* неділ* pazar söndag* søndag* sunnuntai* vasárnap duminică κυριακή الأحد یکشنبه रविवार minggu 日曜 일요'),
+  ('he', 'date', 'tuesday: שלישי; wednesday: רביעי; thursday: חמישי; friday: שישי; saturday: שבת'),
+  ('pt', 'date', 'monday: segunda'),
+  ('mul', 'time', 'weekend: weekend weekends wochenende'),
+  ('en', 'time', 'workday: weekday weekdays workday workdays'),
   -- Months. "may" and "march" are names where they are capitalised, which the comparison sees itself.
-  ('mul', 'date', 'january',
-    'january januar janvier enero gennaio janeiro januari styczeń stycznia leden lednu ledna январ* січ* ocak tammikuu*
-    januarie يناير ינואר ژانویه जनवरी',
-    ''),
-  ('mul', 'date', 'february',
-    'february februar février febrero febbraio fevereiro februari luty lutego únor* феврал* лют* şubat helmikuu* فبراير
-    פברואר فوریه फरवरी',
-    ''),
-  ('mul', 'date', 'march',
-    'märz marzo março maart marzec marca březen března březnu март* берез* maaliskuu* مارس מרץ मार्च',
-    'mars mart marts'),
-  ('mul', 'date', 'april',
-    'april avril abril aprile kwiecień kwietnia duben dubna апрел* квіт* nisan huhtikuu* أبريل ابريل אפריל آوریل अप्रैल',
-    ''),
-  ('mul', 'date', 'may', 'mayo maggio květen května toukokuu* травн* مايو מאי', 'mai maio mei maja maj май мая mayıs'),
-  ('mul', 'date', 'june',
-    'june juni juin junio giugno junho czerwiec czerwca červen června червн* haziran kesäkuu* يونيو יוני ژوئن',
-    'июн* июня'),
-  ('mul', 'date', 'july',
-    'july juli juillet julio luglio julho lipiec lipca červenec července липн* temmuz heinäkuu* июл* يوليو יולי ژوئیه',
-    ''),
-  ('mul', 'date', 'august',
-    'august août agosto augustus sierpień sierpnia srpen srpna август* серпн* ağustos elokuu* augusti أغسطس אוגוסט अगस्त',
-    ''),
-  ('mul', 'date', 'september',
-    'september septembre septiembre settembre setembro wrzesień września září сентябр* верес* eylül syyskuu* سبتمبر ספטמבר
-    सितंबर',
-    ''),
-  ('mul', 'date', 'october',
-    'october oktober octobre octubre ottobre outubro październik* říjen října октябр* жовт* ekim lokakuu* أكتوبر אוקטובר
-    अक्टूबर',
-    ''),
-  ('mul', 'date', 'november', 'november novembre noviembre novembro listopad* ноябр* kasım marraskuu* نوفمبر נובמבר नवंबर', ''),
-  ('mul', 'date', 'december',
-    'december dezember décembre diciembre dicembre dezembro grudzień grudnia prosinec prosince декабр* груд* aralık
-    joulukuu* ديسمبر דצמבר दिसंबर',
-    ''),
-  ('mul', 'time', 'spring', 'frühling frühjahr printemps primavera', ''),
-  ('mul', 'time', 'summer', 'summer sommer été verano estate verão zomer', ''),
-  ('mul', 'time', 'autumn', 'autumn herbst automne otoño autunno outono herfst', ''),
-  ('mul', 'time', 'winter', 'winter hiver invierno inverno', ''),
+  ('mul', 'date', 'january: january januar janvier enero gennaio janeiro januari styczeń stycznia leden lednu ledna январ* січ*
+    ocak tammikuu* januarie يناير ינואר ژانویه जनवरी; february: february februar février febrero febbraio fevereiro februari luty
+    lutego únor* феврал* лют* şubat helmikuu* فبراير פברואר فوریه फरवरी; march: märz marzo março maart marzec marca březen března
+    březnu март* берез* maaliskuu* مارس מרץ मार्च | mars mart marts; april: april avril abril aprile kwiecień kwietnia duben dubna
+    апрел* квіт* nisan huhtikuu* أبريل ابريل אפריל آوریل अप्रैल; may: mayo maggio květen května toukokuu* травн* مايو מאי | mai
+    maio mei maja maj май мая mayıs; june: june juni juin junio giugno junho czerwiec czerwca červen června червн* haziran
+    kesäkuu* يونيو יוני ژوئن | июн* июня; july: july juli juillet julio luglio julho lipiec lipca červenec července липн* temmuz
+    heinäkuu* июл* يوليو יולי ژوئیه; august: august août agosto augustus sierpień sierpnia srpen srpna август* серпн* ağustos
+    elokuu* augusti أغسطس אוגוסט अगस्त; september: september septembre septiembre settembre setembro wrzesień września září
+    сентябр* верес* eylül syyskuu* سبتمبر ספטמבר सितंबर; october: october oktober octobre octubre ottobre outubro październik*
+    říjen října октябр* жовт* ekim lokakuu* أكتوبر אוקטובר अक्टूबर; november: november novembre noviembre novembro listopad*
+    ноябр* kasım marraskuu* نوفمبر נובמבר नवंबर; december: december dezember décembre diciembre dicembre dezembro grudzień grudnia
+    prosinec prosince декабр* груд* aralık joulukuu* ديسمبر דצמבר दिसंबर'),
+  ('mul', 'time', 'spring: frühling frühjahr printemps primavera; summer: summer sommer été verano estate verão zomer;
+    autumn: autumn herbst automne otoño autunno outono herfst; winter: winter hiver invierno inverno'),
   -- Times.
-  ('en', 'time', 'night', 'night nights nightly', ''), ('en', 'time', 'day', 'day days daily', ''),
-  ('en', 'time', 'hour', 'hour hours hourly', ''), ('en', 'time', 'week', 'week weeks weekly', ''),
-  ('en', 'time', 'fortnight', 'fortnight fortnightly biweekly', ''), ('en', 'time', 'month', 'month months monthly', ''),
-  ('en', 'time', 'year', 'year years yearly annual annually', ''), ('en', 'time', 'quarterly', 'quarterly quarters', ''),
-  ('en', 'time', 'minute', 'minute minutes', ''), ('en', 'time', 'today', 'today', ''),
-  ('en', 'time', 'tomorrow', 'tomorrow', ''), ('en', 'time', 'yesterday', 'yesterday', ''),
-  ('en', 'time', 'morning', 'morning mornings', ''), ('en', 'time', 'noon', 'noon midday', ''),
-  ('en', 'time', 'afternoon', 'afternoon afternoons', ''), ('en', 'time', 'evening', 'evening evenings', ''),
-  ('en', 'time', 'midnight', 'midnight', ''),
-  ('de', 'time', 'night', 'nacht nachts nächte nächtlich* nächten', ''),
-  ('de', 'time', 'day', 'tag tage tagen tages täglich*', ''), ('de', 'time', 'hour', 'stunde stunden stündlich*', ''),
-  ('de', 'time', 'week', 'woche wochen wöchentlich*', ''), ('de', 'time', 'month', 'monat monate monaten monats monatlich*', ''),
-  ('de', 'time', 'year', 'jahr jahre jahren jahres jährlich*', ''), ('de', 'time', 'minute', 'minuten', ''),
-  ('de', 'time', 'today', 'heute', ''), ('de', 'time', 'tomorrow', '', 'morgen'), ('de', 'time', 'yesterday', 'gestern', ''),
-  ('de', 'time', 'morning', 'morgens vormittag* frühmorgens', ''), ('de', 'time', 'noon', 'mittag mittags', ''),
-  ('de', 'time', 'evening', 'abend abends', ''), ('de', 'time', 'midnight', 'mitternacht', ''),
-  ('fr', 'time', 'night', 'nuit nuits', ''), ('fr', 'time', 'day', 'jour jours quotidien*', ''),
-  ('fr', 'time', 'hour', 'heure heures', ''), ('fr', 'time', 'week', 'semaine semaines hebdomadaire*', ''),
-  ('fr', 'time', 'month', 'mois mensuel*', ''), ('fr', 'time', 'year', 'année années annuel*', 'an ans'),
-  ('fr', 'time', 'today', 'hui', ''), ('fr', 'time', 'tomorrow', 'demain', ''), ('fr', 'time', 'yesterday', 'hier', ''),
-  ('fr', 'time', 'morning', 'matin', ''), ('fr', 'time', 'evening', 'soir', ''),
-  ('es', 'time', 'night', 'noche noches', ''), ('es', 'time', 'day', 'día días diario* diari*', ''),
-  ('es', 'time', 'hour', 'hora horas', ''), ('es', 'time', 'week', 'semana semanas semanal*', ''),
-  ('es', 'time', 'month', 'mes meses mensual*', ''), ('es', 'time', 'year', 'año años anual*', ''),
-  ('es', 'time', 'today', 'hoy', ''), ('es', 'time', 'tomorrow', 'mañana', ''), ('es', 'time', 'yesterday', 'ayer', ''),
-  ('es', 'time', 'minute', 'minutos minuto', ''),
-  ('it', 'time', 'night', 'notte notti', ''), ('it', 'time', 'day', 'giorno giorni giornalier*', ''),
-  ('it', 'time', 'hour', 'ore', 'ora'), ('it', 'time', 'week', 'settimana settimane settimanal*', ''),
-  ('it', 'time', 'month', 'mese mesi mensil*', ''), ('it', 'time', 'today', 'oggi', ''), ('it', 'time', 'tomorrow', 'domani', ''),
-  ('it', 'time', 'yesterday', 'ieri', ''), ('it', 'time', 'minute', 'minuti', ''),
-  ('pt', 'time', 'night', 'noite noites', ''), ('pt', 'time', 'day', 'diário* diári*', 'dia dias'),
-  ('pt', 'time', 'month', 'mês meses', ''), ('pt', 'time', 'today', 'hoje', ''), ('pt', 'time', 'tomorrow', 'amanhã', ''),
-  ('pt', 'time', 'yesterday', 'ontem', ''),
-  ('nl', 'time', 'night', 'nachten', 'nacht'), ('nl', 'time', 'day', 'dagen dagelijks*', 'dag'),
-  ('nl', 'time', 'hour', 'uur uren', ''), ('nl', 'time', 'week', 'weken wekelijks*', ''),
-  ('nl', 'time', 'month', 'maand maanden maandelijks*', ''), ('nl', 'time', 'today', 'vandaag', ''),
-  ('nl', 'time', 'yesterday', 'gisteren', ''), ('nl', 'time', 'minute', 'minuut minuten', ''),
-  ('pl', 'time', 'night', 'nocy nocą', 'noc'), ('pl', 'time', 'day', 'dzień dni dziennie codzien*', ''),
-  ('pl', 'time', 'hour', 'godzin*', ''), ('pl', 'time', 'week', 'tydzień tygodni* cotygodniow*', ''),
-  ('pl', 'time', 'month', 'miesiąc* miesię*', ''), ('pl', 'time', 'today', 'dziś dzisiaj', ''),
-  ('pl', 'time', 'tomorrow', 'jutro', ''), ('pl', 'time', 'yesterday', 'wczoraj', ''),
-  ('pl', 'time', 'minute', 'minut minuty', ''),
-  ('cs', 'time', 'night', 'noci', 'noc'), ('cs', 'time', 'day', 'denně dny dní', 'den'), ('cs', 'time', 'hour', 'hodin*', ''),
-  ('cs', 'time', 'week', 'týden* týdn*', ''), ('cs', 'time', 'month', 'měsíc*', ''), ('cs', 'time', 'today', 'dnes', ''),
-  ('cs', 'time', 'tomorrow', 'zítra', ''), ('cs', 'time', 'yesterday', 'včera', ''), ('cs', 'time', 'minute', 'minut', ''),
-  ('ru', 'time', 'night', 'ночь ночью ночи', ''), ('ru', 'time', 'day', 'день дня дней ежедневн*', ''),
-  ('ru', 'time', 'hour', 'час часа часов ежечасн*', ''), ('ru', 'time', 'week', 'недел* еженедельн*', ''),
-  ('ru', 'time', 'month', 'месяц* ежемесячн*', ''), ('ru', 'time', 'today', 'сегодня', ''),
-  ('ru', 'time', 'tomorrow', 'завтра', ''), ('ru', 'time', 'yesterday', 'вчера', ''), ('ru', 'time', 'minute', 'минут*', ''),
-  ('ru', 'time', 'morning', 'утром утра', ''), ('ru', 'time', 'evening', 'вечером вечера', ''),
-  ('uk', 'time', 'night', 'ніч вночі ночі', ''), ('uk', 'time', 'day', 'днів щодня', ''), ('uk', 'time', 'hour', 'годин*', ''),
-  ('uk', 'time', 'week', 'тиж* щотижн*', ''), ('uk', 'time', 'month', 'місяц* щомісяч*', ''),
-  ('uk', 'time', 'today', 'сьогодні', ''), ('uk', 'time', 'yesterday', 'вчора', ''), ('uk', 'time', 'minute', 'хвилин*', ''),
-  ('tr', 'time', 'night', 'gece geceleri', ''), ('tr', 'time', 'hour', 'saat saatlik', ''),
-  ('tr', 'time', 'week', 'hafta haftalık', ''), ('tr', 'time', 'today', 'bugün', ''), ('tr', 'time', 'tomorrow', 'yarın', ''),
-  ('tr', 'time', 'yesterday', 'dün', ''), ('tr', 'time', 'minute', 'dakika', ''), ('tr', 'time', 'second', 'saniye', ''),
-  ('ar', 'time', 'hour', 'ساعة ساعات', ''), ('ar', 'time', 'minute', 'دقيقة دقائق', ''),
-  ('ar', 'time', 'second', 'ثانية ثوان ثواني', ''), ('ar', 'time', 'week', 'أسبوع أسابيع', ''),
-  ('ar', 'time', 'month', 'شهر أشهر', ''), ('ar', 'time', 'today', 'اليوم', ''), ('ar', 'time', 'tomorrow', 'غدا', ''),
-  ('ar', 'time', 'yesterday', 'أمس', ''), ('ar', 'time', 'night', 'ليلا الليل', ''),
-  ('ar', 'time', 'morning', 'صباحا الصباح', ''), ('ar', 'time', 'evening', 'مساء المساء', ''),
-  ('he', 'time', 'hour', 'שעה שעות', ''), ('he', 'time', 'minute', 'דקה דקות', ''), ('he', 'time', 'second', 'שנייה שניות', ''),
-  ('he', 'time', 'week', 'שבוע שבועות', ''), ('he', 'time', 'month', 'חודש חודשים', ''), ('he', 'time', 'today', 'היום', ''),
-  ('he', 'time', 'tomorrow', 'מחר', ''), ('he', 'time', 'yesterday', 'אתמול', ''),
-  ('he', 'time', 'night', 'בלילה לילה הלילה', ''), ('he', 'time', 'morning', 'בבוקר', ''), ('he', 'time', 'evening', 'בערב', ''),
-  ('fa', 'time', 'hour', 'ساعت', ''), ('fa', 'time', 'minute', 'دقیقه', ''), ('fa', 'time', 'second', 'ثانیه', ''),
-  ('fa', 'time', 'week', 'هفته', ''), ('fa', 'time', 'month', 'ماه', ''), ('fa', 'time', 'today', 'امروز', ''),
-  ('fa', 'time', 'tomorrow', 'فردا', ''), ('fa', 'time', 'yesterday', 'دیروز', ''), ('fa', 'time', 'night', 'شبها شب', ''),
-  ('hi', 'time', 'hour', 'घंटा घंटे', ''), ('hi', 'time', 'minute', 'मिनट', ''), ('hi', 'time', 'second', 'सेकंड', ''),
-  ('hi', 'time', 'week', 'सप्ताह हफ्ता हफ्ते', ''), ('hi', 'time', 'month', 'महीना महीने', ''), ('hi', 'time', 'today', 'आज', ''),
-  ('hi', 'time', 'night', 'रात', ''), ('hi', 'time', 'day', 'दिन', ''), ('hi', 'time', 'morning', 'सुबह', ''),
-  ('hi', 'time', 'evening', 'शाम', ''),
-  ('zh', 'time', 'second', '秒 초', ''), ('zh', 'time', 'minute', '分', ''), ('zh', 'time', 'hour', '时 時 시', ''),
-  ('zh', 'time', 'day', '日 天', ''), ('zh', 'time', 'week', '周 週 星期 주일', ''), ('zh', 'time', 'month', '月 월', ''),
-  ('zh', 'time', 'year', '年 년', ''), ('zh', 'time', 'today', '今天 今日 오늘', ''), ('zh', 'time', 'tomorrow', '明天 明日 내일', ''),
-  ('zh', 'time', 'yesterday', '昨天 昨日 어제', ''), ('zh', 'time', 'morning', '早 朝 아침', ''), ('zh', 'time', 'noon', '午', ''),
-  ('zh', 'time', 'night', '夜 晚 밤에', ''), ('zh', 'time', 'evening', '夕 저녁', ''),
-  ('sv', 'time', 'night', 'natten nätter', 'natt'), ('sv', 'time', 'day', 'dagar dagligen', 'dag'),
-  ('sv', 'time', 'hour', 'timme timmar', ''), ('sv', 'time', 'week', 'vecka veckor', ''),
-  ('sv', 'time', 'minute', 'minut minuter', ''), ('sv', 'time', 'second', 'sekund sekunder', ''),
-  ('sv', 'time', 'today', 'idag', ''), ('sv', 'time', 'tomorrow', 'imorgon', ''), ('sv', 'time', 'yesterday', 'igår', ''),
-  ('da', 'time', 'night', 'nat natten', ''), ('da', 'time', 'day', 'dage dagligt', 'dag'), ('da', 'time', 'hour', 'timer', ''),
-  ('da', 'time', 'week', 'uge uger', ''), ('da', 'time', 'minute', 'minutter', ''), ('da', 'time', 'second', 'sekunder', ''),
-  ('fi', 'time', 'night', 'yö yöllä', ''), ('fi', 'time', 'day', 'päivä* päivittäin', ''),
-  ('fi', 'time', 'hour', 'tunti tuntia', ''), ('fi', 'time', 'week', 'viikko viikkoa', ''),
-  ('fi', 'time', 'minute', 'minuutti* minuuttia', ''), ('fi', 'time', 'second', 'sekunti* sekuntia', ''),
-  ('fi', 'time', 'today', 'tänään', ''), ('fi', 'time', 'tomorrow', 'huomenna', ''), ('fi', 'time', 'yesterday', 'eilen', ''),
+  ('en', 'time', 'night: night nights nightly; day: day days daily; hour: hour hours hourly; week: week weeks weekly;
+    fortnight: fortnight fortnightly biweekly; month: month months monthly; year: year years yearly annual annually;
+    quarterly: quarterly quarters; minute: minute minutes; today: today; tomorrow: tomorrow; yesterday: yesterday;
+    morning: morning mornings; noon: noon midday; afternoon: afternoon afternoons; evening: evening evenings;
+    midnight: midnight'),
+  ('de', 'time', 'night: nacht nachts nächte nächtlich* nächten; day: tag tage tagen tages täglich*;
+    hour: stunde stunden stündlich*; week: woche wochen wöchentlich*; month: monat monate monaten monats monatlich*;
+    year: jahr jahre jahren jahres jährlich*; minute: minuten; today: heute; tomorrow: | morgen; yesterday: gestern;
+    morning: morgens vormittag* frühmorgens; noon: mittag mittags; evening: abend abends; midnight: mitternacht'),
+  ('fr', 'time', 'night: nuit nuits; day: jour jours quotidien*; hour: heure heures; week: semaine semaines hebdomadaire*;
+    month: mois mensuel*; year: année années annuel* | an ans; today: hui; tomorrow: demain; yesterday: hier; morning: matin;
+    evening: soir'),
+  ('es', 'time', 'night: noche noches; day: día días diario* diari*; hour: hora horas; week: semana semanas semanal*;
+    month: mes meses mensual*; year: año años anual*; today: hoy; tomorrow: mañana; yesterday: ayer; minute: minutos minuto'),
+  ('it', 'time', 'night: notte notti; day: giorno giorni giornalier*; hour: ore | ora; week: settimana settimane settimanal*;
+    month: mese mesi mensil*; today: oggi; tomorrow: domani; yesterday: ieri; minute: minuti'),
+  ('pt', 'time', 'night: noite noites; day: diário* diári* | dia dias; month: mês meses; today: hoje; tomorrow: amanhã;
+    yesterday: ontem'),
+  ('nl', 'time', 'night: nachten | nacht; day: dagen dagelijks* | dag; hour: uur uren; week: weken wekelijks*;
+    month: maand maanden maandelijks*; today: vandaag; yesterday: gisteren; minute: minuut minuten'),
+  ('pl', 'time', 'night: nocy nocą | noc; day: dzień dni dziennie codzien*; hour: godzin*; week: tydzień tygodni* cotygodniow*;
+    month: miesiąc* miesię*; today: dziś dzisiaj; tomorrow: jutro; yesterday: wczoraj; minute: minut minuty'),
+  ('cs', 'time', 'night: noci | noc; day: denně dny dní | den; hour: hodin*; week: týden* týdn*; month: měsíc*; today: dnes;
+    tomorrow: zítra; yesterday: včera; minute: minut'),
+  ('ru', 'time', 'night: ночь ночью ночи; day: день дня дней ежедневн*; hour: час часа часов ежечасн*; week: недел* еженедельн*;
+    month: месяц* ежемесячн*; today: сегодня; tomorrow: завтра; yesterday: вчера; minute: минут*; morning: утром утра;
+    evening: вечером вечера'),
+  ('uk', 'time', 'night: ніч вночі ночі; day: днів щодня; hour: годин*; week: тиж* щотижн*; month: місяц* щомісяч*;
+    today: сьогодні; yesterday: вчора; minute: хвилин*'),
+  ('tr', 'time', 'night: gece geceleri; hour: saat saatlik; week: hafta haftalık; today: bugün; tomorrow: yarın; yesterday: dün;
+    minute: dakika; second: saniye'),
+  ('ar', 'time', 'hour: ساعة ساعات; minute: دقيقة دقائق; second: ثانية ثوان ثواني; week: أسبوع أسابيع; month: شهر أشهر;
+    today: اليوم; tomorrow: غدا; yesterday: أمس; night: ليلا الليل; morning: صباحا الصباح; evening: مساء المساء'),
+  ('he', 'time', 'hour: שעה שעות; minute: דקה דקות; second: שנייה שניות; week: שבוע שבועות; month: חודש חודשים; today: היום;
+    tomorrow: מחר; yesterday: אתמול; night: בלילה לילה הלילה; morning: בבוקר; evening: בערב'),
+  ('fa', 'time', 'hour: ساعت; minute: دقیقه; second: ثانیه; week: هفته; month: ماه; today: امروز; tomorrow: فردا;
+    yesterday: دیروز; night: شبها شب'),
+  ('hi', 'time', 'hour: घंटा घंटे; minute: मिनट; second: सेकंड; week: सप्ताह हफ्ता हफ्ते; month: महीना महीने; today: आज;
+    night: रात; day: दिन; morning: सुबह; evening: शाम'),
+  ('zh', 'time', 'second: 秒 초; minute: 分; hour: 时 時 시; day: 日 天; week: 周 週 星期 주일; month: 月 월; year: 年 년; today: 今天 今日 오늘;
+    tomorrow: 明天 明日 내일; yesterday: 昨天 昨日 어제; morning: 早 朝 아침; noon: 午; night: 夜 晚 밤에; evening: 夕 저녁'),
+  ('sv', 'time', 'night: natten nätter | natt; day: dagar dagligen | dag; hour: timme timmar; week: vecka veckor;
+    minute: minut minuter; second: sekund sekunder; today: idag; tomorrow: imorgon; yesterday: igår'),
+  ('da', 'time', 'night: nat natten; day: dage dagligt | dag; hour: timer; week: uge uger; minute: minutter; second: sekunder'),
+  ('fi', 'time', 'night: yö yöllä; day: päivä* päivittäin; hour: tunti tuntia; week: viikko viikkoa; minute: minuutti* minuuttia;
+    second: sekunti* sekuntia; today: tänään; tomorrow: huomenna; yesterday: eilen'),
   -- Units, with their symbols. Symbols whose case tells are compared as they are written, too.
-  ('mul', 'time', 'second',
-    'seconds sec secs secondes sekunde sekunden segundos secondi seconden sekund sekundy секунд*',
-    'second s'),
-  ('mul', 'time', 'millisecond', 'ms millisecond milliseconds millisekunden', ''),
-  ('mul', 'time', 'microsecond', 'µs μs microseconds', ''), ('mul', 'time', 'nanosecond', 'ns nanoseconds', ''),
-  ('mul', 'unit', 'byte', 'byte bytes octets', ''), ('mul', 'unit', 'bit', 'bits', 'bit'),
-  ('mul', 'unit', 'kB', 'kb kilobyte kilobytes', ''), ('mul', 'unit', 'MB', 'mb megabyte megabytes', ''),
-  ('mul', 'unit', 'GB', 'gb gigabyte gigabytes', ''), ('mul', 'unit', 'TB', 'tb terabyte terabytes', ''),
-  ('mul', 'unit', 'PB', 'pb petabyte petabytes', ''), ('mul', 'unit', 'KiB', 'kib', ''), ('mul', 'unit', 'MiB', 'mib', ''),
-  ('mul', 'unit', 'GiB', 'gib', ''), ('mul', 'unit', 'TiB', 'tib', ''), ('mul', 'unit', 'Mbit', 'mbit mbps', ''),
-  ('mul', 'unit', 'Gbit', 'gbit gbps', ''), ('mul', 'unit', 'kbit', 'kbit kbps', ''),
-  ('mul', 'unit', 'percent', '% percent prozent pourcent procent процент* パーセ', ''), ('mul', 'unit', 'permille', '‰', ''),
-  ('mul', 'unit', 'degree', '° degree degrees', ''), ('mul', 'unit', 'celsius', 'celsius °c ℃', ''),
-  ('mul', 'unit', 'fahrenheit', 'fahrenheit °f', ''),
-  ('mul', 'unit', 'meter', 'meter meters metre metres metern mètres metros', ''),
-  ('mul', 'unit', 'km', 'km kilometer kilometers kilometres', ''), ('mul', 'unit', 'cm', 'cm', ''),
-  ('mul', 'unit', 'mm', 'mm', ''), ('mul', 'unit', 'mile', 'mile miles', ''), ('mul', 'unit', 'foot', 'feet', ''),
-  ('mul', 'unit', 'inch', 'inch inches', ''), ('mul', 'unit', 'kg', 'kg kilogram kilograms', ''),
-  ('mul', 'unit', 'gram', 'gram grams gramm', ''), ('mul', 'unit', 'mg', 'mg', ''), ('mul', 'unit', 'ton', 'tonne tonnes', ''),
-  ('mul', 'unit', 'pound', 'lb lbs', ''), ('mul', 'unit', 'liter', 'liter liters litre litres', ''),
-  ('mul', 'unit', 'ml', 'ml', ''), ('mul', 'unit', 'hz', 'hz', ''), ('mul', 'unit', 'khz', 'khz', ''),
-  ('mul', 'unit', 'mhz', 'mhz', ''), ('mul', 'unit', 'ghz', 'ghz', ''), ('mul', 'unit', 'watt', 'watt watts', ''),
-  ('mul', 'unit', 'kw', 'kw kilowatt*', ''), ('mul', 'unit', 'kwh', 'kwh', ''), ('mul', 'unit', 'mwh', 'mwh', ''),
-  ('mul', 'unit', 'volt', 'volt volts', ''), ('mul', 'unit', 'ampere', 'ampere amperes', ''), ('mul', 'unit', 'mah', 'mah', ''),
-  ('mul', 'unit', 'px', 'px pixel pixels', ''), ('mul', 'unit', 'rem', 'rem', ''), ('mul', 'unit', 'core', 'vcpu vcpus', ''),
-  ('mul', 'unit', 'rpm', 'rpm', ''), ('mul', 'unit', 'qps', 'qps rps', ''), ('mul', 'unit', 'dollar', '$ usd dollar dollars', ''),
-  ('mul', 'unit', 'euro', '€ eur euro euros', ''), ('mul', 'unit', 'gbp', '£ gbp', ''),
-  ('mul', 'unit', 'yen', '¥ jpy yen 円 元', ''), ('mul', 'unit', 'won', '원', ''), ('mul', 'unit', 'rupee', '₹ inr rupees', ''),
-  ('mul', 'unit', 'franc', 'chf', ''), ('mul', 'unit', 'cent', 'cents', ''), ('mul', 'unit', 'rouble', 'рубл*', ''),
+  ('mul', 'time', 'second: seconds sec secs secondes sekunde sekunden segundos secondi seconden sekund sekundy секунд* | second s;
+    millisecond: ms millisecond milliseconds millisekunden; microsecond: µs μs microseconds; nanosecond: ns nanoseconds'),
+  ('mul', 'unit', 'byte: byte bytes octets; bit: bits | bit; kB: kb kilobyte kilobytes; MB: mb megabyte megabytes;
+    GB: gb gigabyte gigabytes; TB: tb terabyte terabytes; PB: pb petabyte petabytes; KiB: kib; MiB: mib; GiB: gib; TiB: tib;
+    Mbit: mbit mbps; Gbit: gbit gbps; kbit: kbit kbps; percent: % percent prozent pourcent procent процент* パーセ; permille: ‰;
+    degree: ° degree degrees; celsius: celsius °c ℃; fahrenheit: fahrenheit °f; meter: meter meters metre metres metern mètres
+    metros; km: km kilometer kilometers kilometres; cm: cm; mm: mm; mile: mile miles; foot: feet; inch: inch inches;
+    kg: kg kilogram kilograms; gram: gram grams gramm; mg: mg; ton: tonne tonnes; pound: lb lbs; liter: liter liters litre litres;
+    ml: ml; hz: hz; khz: khz; mhz: mhz; ghz: ghz; watt: watt watts; kw: kw kilowatt*; kwh: kwh; mwh: mwh; volt: volt volts;
+    ampere: ampere amperes; mah: mah; px: px pixel pixels; rem: rem; core: vcpu vcpus; rpm: rpm; qps: qps rps;
+    dollar: $ usd dollar dollars; euro: € eur euro euros; gbp: £ gbp; yen: ¥ jpy yen 円 元; won: 원; rupee: ₹ inr rupees; franc: chf;
+    cent: cents; rouble: рубл*'),
   -- Words of which one replaces the other.
-  ('en', 'instead', 'on/1', 'enabled enable enables enabling activated activate on', ''),
-  ('en', 'instead', 'on/2', 'disabled disable disables disabling deactivated deactivate off', ''),
-  ('en', 'instead', 'time/1', 'before until', ''), ('en', 'instead', 'time/2', 'after', ''),
-  ('en', 'instead', 'time/3', 'during while', ''),
-  ('en', 'instead', 'allow/1',
-    'allow allows allowed allowing permit permits permitted accept accepts accepted grant grants granted allowlist
-    whitelist',
-    ''),
-  ('en', 'instead', 'allow/2',
-    'deny denies denied denying forbid forbids forbidden reject rejects rejected block blocks blocked blocking refuse
-    refused revoke revokes revoked denylist blacklist',
-    ''),
-  ('en', 'instead', 'often/1', 'always', ''), ('en', 'instead', 'often/2', 'never', ''),
-  ('en', 'instead', 'often/3', 'sometimes occasionally', ''), ('en', 'instead', 'often/4', 'rarely seldom', ''),
-  ('en', 'instead', 'often/5', 'often frequently', ''),
-  ('en', 'instead', 'bound/1', 'min minimum minimal least lowest smallest fewest', ''),
-  ('en', 'instead', 'bound/2', 'max maximum maximal most highest largest biggest', ''),
-  ('en', 'instead', 'more/1',
-    'more higher greater larger bigger above over exceeds longer faster upper newer later increase increases increased
-    increasing raise raises raised grow grows grew up',
-    ''),
-  ('en', 'instead', 'more/2',
-    'less fewer lower smaller below under shorter slower older earlier decrease decreases decreased decreasing reduce
-    reduces reduced lowers lowered shrink shrinks down',
-    ''),
-  ('en', 'instead', 'true/1', 'true yes pass passes passed passing succeeds succeeded success valid right correct', ''),
-  ('en', 'instead', 'true/2', 'false no fail fails failed failing failure broken wrong', ''),
-  ('en', 'instead', 'open/1', 'open opens opened', ''), ('en', 'instead', 'open/2', 'close closes closed shut', ''),
-  ('en', 'instead', 'start/1', 'start starts started starting begin begins began', ''),
-  ('en', 'instead', 'start/2', 'stop stops stopped stopping end ends ended finish finishes finished', ''),
-  ('en', 'instead', 'add/1', 'add adds added insert inserts inserted create creates created install installs installed', ''),
-  ('en', 'instead', 'add/2', 'remove removes removed delete deletes deleted drop drops dropped uninstall', ''),
-  ('en', 'instead', 'with/1', 'with', ''), ('en', 'instead', 'with/2', 'without', ''), ('en', 'instead', 'to/1', 'to into', ''),
-  ('en', 'instead', 'to/2', 'from out', ''), ('en', 'instead', 'all/1', 'all every each', ''),
-  ('en', 'instead', 'all/2', 'none no', ''), ('en', 'instead', 'all/3', 'some', ''),
-  ('en', 'instead', 'write/1',
-    'write writes writing written push pushes send sends upload uploads encode encodes encrypt encrypts',
-    ''),
-  ('en', 'instead', 'write/2',
-    'read reads reading pull pulls receive receives download downloads decode decodes decrypt decrypts',
-    ''),
-  ('en', 'instead', 'public/1', 'public', ''), ('en', 'instead', 'public/2', 'private internal secret', ''),
-  ('en', 'instead', 'left/1', 'left', ''), ('en', 'instead', 'left/2', 'right', ''), ('en', 'instead', 'first/1', 'first', ''),
-  ('en', 'instead', 'first/2', 'last', ''), ('en', 'instead', 'env/1', 'production prod', ''),
-  ('en', 'instead', 'env/2', 'staging', ''), ('en', 'instead', 'env/3', 'development dev', ''),
-  ('en', 'instead', 'env/4', 'test testing', ''), ('en', 'instead', 'sync/1', 'sync synchronous synchronously', ''),
-  ('en', 'instead', 'sync/2', 'async asynchronous asynchronously', ''), ('en', 'instead', 'and/1', 'and both', ''),
-  ('en', 'instead', 'and/2', 'or either', ''), ('en', 'instead', 'must/1', 'must required mandatory', ''),
-  ('en', 'instead', 'must/2', 'optional optionally may', ''), ('en', 'instead', 'lock/1', 'lock locks locked', ''),
-  ('en', 'instead', 'lock/2', 'unlock unlocks unlocked', ''), ('en', 'instead', 'log/1', 'login', ''),
-  ('en', 'instead', 'log/2', 'logout', ''),
-  ('en', 'instead', 'best/1', 'best better good fast hot high strong full ascending asc horizontal horizontally parallel', ''),
-  ('en', 'instead', 'best/2', 'worst worse bad slow cold low weak empty descending desc vertical vertically serial', ''),
-  ('en', 'instead', 'color/1', 'red', ''), ('en', 'instead', 'color/2', 'green', ''), ('en', 'instead', 'color/3', 'blue', ''),
-  ('en', 'instead', 'color/4', 'yellow', ''), ('en', 'instead', 'color/5', 'black', ''),
-  ('en', 'instead', 'color/6', 'white', ''), ('en', 'instead', 'place/1', 'north northern', ''),
-  ('en', 'instead', 'place/2', 'south southern', ''), ('en', 'instead', 'place/3', 'east eastern', ''),
-  ('en', 'instead', 'place/4', 'west western', ''), ('en', 'instead', 'side/1', 'client', ''),
-  ('en', 'instead', 'side/2', 'server', ''), ('en', 'instead', 'io/1', 'input', ''), ('en', 'instead', 'io/2', 'output', ''),
-  ('mul', 'instead', 'zone/1', 'utc gmt', ''), ('mul', 'instead', 'zone/2', 'cet', ''), ('mul', 'instead', 'zone/3', 'cest', ''),
-  ('mul', 'instead', 'zone/4', 'est', ''), ('mul', 'instead', 'zone/5', 'edt', ''), ('mul', 'instead', 'zone/6', 'pst', ''),
-  ('mul', 'instead', 'zone/7', 'pdt', ''), ('mul', 'instead', 'zone/8', 'bst', ''), ('mul', 'instead', 'zone/9', 'ist', ''),
-  ('mul', 'instead', 'day/1', '', 'am'), ('mul', 'instead', 'day/2', 'pm', ''), ('mul', 'instead', 'than/1', '< <= ≤', ''),
-  ('mul', 'instead', 'than/2', '> >= ≥', ''), ('mul', 'instead', 'than/3', '= ==', ''), ('mul', 'instead', 'than/4', '!= ≠', ''),
-  ('mul', 'instead', 'mark/1', '✅ ✓ ✔ 👍', ''), ('mul', 'instead', 'mark/2', '❌ ✗ ✘ 👎 ⛔ 🚫', ''),
-  ('de', 'instead', 'on/1', 'aktiviert* aktiv eingeschaltet* freigegeben angeschaltet* an ein', ''),
-  ('de', 'instead', 'on/2', 'deaktiviert* inaktiv ausgeschaltet* gesperrt* abgeschaltet* aus', ''),
-  ('de', 'instead', 'time/1', 'vor vorher bevor bis', ''), ('de', 'instead', 'time/2', 'nach nachher nachdem', ''),
-  ('de', 'instead', 'time/3', 'während', ''),
-  ('de', 'instead', 'allow/1', 'erlaubt* erlauben zulassen zugelassen darf dürfen', ''),
-  ('de', 'instead', 'allow/2', 'verboten* verbieten untersagt* abgelehnt* ablehnen verweigert*', ''),
-  ('de', 'instead', 'often/1', 'immer stets', ''), ('de', 'instead', 'often/2', 'nie niemals', ''),
-  ('de', 'instead', 'often/3', 'manchmal', ''), ('de', 'instead', 'often/4', 'selten', ''),
-  ('de', 'instead', 'often/5', 'oft häufig', ''), ('de', 'instead', 'bound/1', 'mindestens minimal* minimum wenigstens', ''),
-  ('de', 'instead', 'bound/2', 'höchstens maximal* maximum', ''),
-  ('de', 'instead', 'more/1', 'mehr höher* größer* über länger* schneller* erhöht* steigt oben neuer* später', ''),
-  ('de', 'instead', 'more/2',
-    'weniger niedriger* kleiner* unter kürzer* langsamer* gesenkt* senkt sinkt unten älter* früher',
-    ''),
-  ('de', 'instead', 'true/1', 'ja wahr richtig gelingt', ''), ('de', 'instead', 'true/2', 'nein falsch scheitert', ''),
-  ('de', 'instead', 'open/1', 'offen öffnet geöffnet', ''), ('de', 'instead', 'open/2', 'geschlossen schließt zu', ''),
-  ('de', 'instead', 'start/1', 'startet beginnt gestartet', ''), ('de', 'instead', 'start/2', 'endet stoppt gestoppt', ''),
-  ('de', 'instead', 'with/1', 'mit', ''), ('de', 'instead', 'with/2', 'ohne', ''),
-  ('de', 'instead', 'all/1', 'alle jede jeder jedes', ''), ('de', 'instead', 'all/2', 'keine keiner kein', ''),
-  ('de', 'instead', 'left/1', 'links linke*', ''), ('de', 'instead', 'left/2', 'rechts rechte*', ''),
-  ('de', 'instead', 'public/1', 'öffentlich*', ''), ('de', 'instead', 'public/2', 'privat* intern* geheim*', ''),
-  ('de', 'instead', 'write/1', 'schreibt', ''), ('de', 'instead', 'write/2', 'liest', ''), ('de', 'instead', 'and/1', 'und', ''),
-  ('de', 'instead', 'and/2', 'oder', ''),
-  ('fr', 'instead', 'on/1', 'activé* allumé*', ''), ('fr', 'instead', 'on/2', 'désactivé* éteint*', ''),
-  ('fr', 'instead', 'time/1', 'avant', ''), ('fr', 'instead', 'time/2', 'après', ''), ('fr', 'instead', 'time/3', 'pendant', ''),
-  ('fr', 'instead', 'allow/1', 'autorisé* permis* accepté*', ''), ('fr', 'instead', 'allow/2', 'interdit* refusé*', ''),
-  ('fr', 'instead', 'often/1', 'toujours', ''), ('fr', 'instead', 'often/2', 'jamais', ''),
-  ('fr', 'instead', 'bound/1', 'moins minimum', ''), ('fr', 'instead', 'bound/2', 'plus maximum', ''),
-  ('fr', 'instead', 'open/1', 'ouvert*', ''), ('fr', 'instead', 'open/2', 'fermé*', ''),
-  ('fr', 'instead', 'true/1', 'oui vrai', ''), ('fr', 'instead', 'true/2', 'non faux', ''),
-  ('fr', 'instead', 'with/1', 'avec', ''), ('fr', 'instead', 'with/2', 'sans', ''), ('fr', 'instead', 'left/1', 'gauche', ''),
-  ('fr', 'instead', 'left/2', 'droite', ''),
-  ('es', 'instead', 'on/1', 'activad* habilitad* encendid*', ''),
-  ('es', 'instead', 'on/2', 'desactivad* deshabilitad* inhabilitad* apagad*', ''), ('es', 'instead', 'time/1', 'antes', ''),
-  ('es', 'instead', 'time/2', 'después', ''), ('es', 'instead', 'time/3', 'durante', ''),
-  ('es', 'instead', 'allow/1', 'permitid* aceptad* permite', ''),
-  ('es', 'instead', 'allow/2', 'prohibid* denegad* rechazad* prohíbe', ''), ('es', 'instead', 'often/1', 'siempre', ''),
-  ('es', 'instead', 'often/2', 'nunca jamás', ''), ('es', 'instead', 'bound/1', 'mínimo menos menor', ''),
-  ('es', 'instead', 'bound/2', 'máximo más mayor', ''), ('es', 'instead', 'open/1', 'abiert*', ''),
-  ('es', 'instead', 'open/2', 'cerrad*', ''), ('es', 'instead', 'with/1', 'con', ''), ('es', 'instead', 'with/2', 'sin', ''),
-  ('es', 'instead', 'left/1', 'izquierda', ''), ('es', 'instead', 'left/2', 'derecha', ''),
-  ('it', 'instead', 'on/1', 'attivat* abilitat* acces*', ''), ('it', 'instead', 'on/2', 'disattivat* disabilitat* spent*', ''),
-  ('it', 'instead', 'time/1', 'prima', ''), ('it', 'instead', 'time/2', 'dopo', ''),
-  ('it', 'instead', 'allow/1', 'permess* consentit*', ''), ('it', 'instead', 'allow/2', 'vietat* negat*', ''),
-  ('it', 'instead', 'often/1', 'sempre', ''), ('it', 'instead', 'often/2', 'mai', ''),
-  ('it', 'instead', 'bound/1', 'minimo meno', ''), ('it', 'instead', 'bound/2', 'massimo più', ''),
-  ('it', 'instead', 'open/1', 'apert*', ''), ('it', 'instead', 'open/2', 'chius*', ''), ('it', 'instead', 'with/1', 'con', ''),
-  ('it', 'instead', 'with/2', 'senza', ''),
-  ('pt', 'instead', 'on/1', 'ativad* habilitad* ligad*', ''), ('pt', 'instead', 'on/2', 'desativad* desabilitad* desligad*', ''),
-  ('pt', 'instead', 'time/1', 'antes', ''), ('pt', 'instead', 'time/2', 'depois após', ''),
-  ('pt', 'instead', 'allow/1', 'permitid*', ''), ('pt', 'instead', 'allow/2', 'proibid* negad*', ''),
-  ('pt', 'instead', 'often/1', 'sempre', ''), ('pt', 'instead', 'often/2', 'nunca', ''),
-  ('pt', 'instead', 'bound/1', 'mínimo menos', ''), ('pt', 'instead', 'bound/2', 'máximo mais', ''),
-  ('pt', 'instead', 'open/1', 'abert*', ''), ('pt', 'instead', 'open/2', 'fechad*', ''), ('pt', 'instead', 'with/1', 'com', ''),
-  ('pt', 'instead', 'with/2', 'sem', ''),
-  ('nl', 'instead', 'on/1', 'ingeschakeld* actief aan', ''), ('nl', 'instead', 'on/2', 'uitgeschakeld* inactief uit', ''),
-  ('nl', 'instead', 'time/1', 'voor voordat', ''), ('nl', 'instead', 'time/2', 'na nadat', ''),
-  ('nl', 'instead', 'allow/1', 'toegestaan', ''), ('nl', 'instead', 'allow/2', 'verboden geweigerd', ''),
-  ('nl', 'instead', 'often/1', 'altijd', ''), ('nl', 'instead', 'often/2', 'nooit', ''),
-  ('nl', 'instead', 'bound/1', 'minimaal minstens', ''), ('nl', 'instead', 'bound/2', 'maximaal hoogstens', ''),
-  ('nl', 'instead', 'with/1', 'met', ''), ('nl', 'instead', 'with/2', 'zonder', ''), ('nl', 'instead', 'open/1', 'open', ''),
-  ('nl', 'instead', 'open/2', 'dicht gesloten', ''),
-  ('pl', 'instead', 'on/1', 'włączon* aktywn*', ''), ('pl', 'instead', 'on/2', 'wyłączon* nieaktywn*', ''),
-  ('pl', 'instead', 'time/1', 'przed', ''), ('pl', 'instead', 'time/2', 'po', ''), ('pl', 'instead', 'allow/1', 'dozwolon*', ''),
-  ('pl', 'instead', 'allow/2', 'zabronion*', ''), ('pl', 'instead', 'often/1', 'zawsze', ''),
-  ('pl', 'instead', 'often/2', 'nigdy', ''), ('pl', 'instead', 'bound/1', 'najmniej minim*', ''),
-  ('pl', 'instead', 'bound/2', 'najwyżej maks*', ''), ('pl', 'instead', 'open/1', 'otwart*', ''),
-  ('pl', 'instead', 'open/2', 'zamknięt*', ''),
-  ('cs', 'instead', 'on/1', 'zapnut* aktivní', ''), ('cs', 'instead', 'on/2', 'vypnut* neaktivní', ''),
-  ('cs', 'instead', 'time/1', 'před', ''), ('cs', 'instead', 'time/2', 'po', ''), ('cs', 'instead', 'allow/1', 'povolen*', ''),
-  ('cs', 'instead', 'allow/2', 'zakázán*', ''), ('cs', 'instead', 'often/1', 'vždy', ''),
-  ('cs', 'instead', 'often/2', 'nikdy', ''), ('cs', 'instead', 'bound/1', 'nejméně minim*', ''),
-  ('cs', 'instead', 'bound/2', 'nejvýše maxim*', ''), ('cs', 'instead', 'open/1', 'otevřen*', ''),
-  ('cs', 'instead', 'open/2', 'zavřen*', ''),
-  ('ru', 'instead', 'on/1', 'включ* активн*', ''), ('ru', 'instead', 'on/2', 'отключ* выключ* неактивн*', ''),
-  ('ru', 'instead', 'time/1', 'до перед', ''), ('ru', 'instead', 'time/2', 'после', ''),
-  ('ru', 'instead', 'time/3', 'вовремя', ''), ('ru', 'instead', 'allow/1', 'разреш* можно', ''),
-  ('ru', 'instead', 'allow/2', 'запрещ* нельзя', ''), ('ru', 'instead', 'often/1', 'всегда', ''),
-  ('ru', 'instead', 'often/2', 'никогда', ''), ('ru', 'instead', 'bound/1', 'минимум минимальн* менее меньше', ''),
-  ('ru', 'instead', 'bound/2', 'максимум максимальн* более больше', ''), ('ru', 'instead', 'open/1', 'открыт*', ''),
-  ('ru', 'instead', 'open/2', 'закрыт*', ''), ('ru', 'instead', 'with/1', 'с со', ''), ('ru', 'instead', 'with/2', 'без', ''),
-  ('uk', 'instead', 'on/1', 'увімкн* активн*', ''), ('uk', 'instead', 'on/2', 'вимкн* неактивн*', ''),
-  ('uk', 'instead', 'time/1', 'до перед', ''), ('uk', 'instead', 'time/2', 'після', ''),
-  ('uk', 'instead', 'allow/1', 'дозволен* можна', ''), ('uk', 'instead', 'allow/2', 'заборонен*', ''),
-  ('uk', 'instead', 'often/1', 'завжди', ''), ('uk', 'instead', 'often/2', 'ніколи', ''),
-  ('uk', 'instead', 'open/1', 'відкрит* відчинен*', ''), ('uk', 'instead', 'open/2', 'закрит* зачинен*', ''),
-  ('tr', 'instead', 'on/1', 'etkin açık', ''), ('tr', 'instead', 'on/2', 'dışı kapalı', ''),
-  ('tr', 'instead', 'time/1', 'önce', ''), ('tr', 'instead', 'time/2', 'sonra', ''),
-  ('tr', 'instead', 'often/1', 'zaman daima', ''), ('tr', 'instead', 'often/2', 'asla', ''),
-  ('tr', 'instead', 'bound/1', 'az asgari', ''), ('tr', 'instead', 'bound/2', 'fazla çok azami', ''),
-  ('tr', 'instead', 'have/1', 'var vardır', ''), ('tr', 'instead', 'have/2', 'yok yoktur', ''),
-  ('ar', 'instead', 'on/1', 'تفعيل مفعل مفعلة تشغيل', ''), ('ar', 'instead', 'on/2', 'تعطيل معطل معطلة إيقاف', ''),
-  ('ar', 'instead', 'time/1', 'قبل', ''), ('ar', 'instead', 'time/2', 'بعد', ''), ('ar', 'instead', 'often/1', 'دائما', ''),
-  ('ar', 'instead', 'often/2', 'أبدا', ''), ('ar', 'instead', 'allow/1', 'مسموح يسمح', ''),
-  ('ar', 'instead', 'allow/2', 'ممنوع يمنع', ''), ('ar', 'instead', 'bound/1', 'الأدنى الأقل', ''),
-  ('ar', 'instead', 'bound/2', 'الأقصى الأكثر', ''), ('ar', 'instead', 'open/1', 'مفتوح مفتوحا مفتوحة', ''),
-  ('ar', 'instead', 'open/2', 'مغلق مغلقا مغلقة', ''),
-  ('he', 'instead', 'on/1', 'מופעל פעיל', ''), ('he', 'instead', 'on/2', 'מושבת כבוי', ''),
-  ('he', 'instead', 'time/1', 'לפני', ''), ('he', 'instead', 'time/2', 'אחרי', ''), ('he', 'instead', 'often/1', 'תמיד', ''),
-  ('he', 'instead', 'often/2', 'לעולם', ''), ('he', 'instead', 'allow/1', 'מותר', ''), ('he', 'instead', 'allow/2', 'אסור', ''),
-  ('he', 'instead', 'open/1', 'פתוח פתוחה', ''), ('he', 'instead', 'open/2', 'סגור סגורה', ''),
-  ('fa', 'instead', 'on/1', 'فعال روشن', ''), ('fa', 'instead', 'on/2', 'غیرفعال خاموش', ''),
-  ('fa', 'instead', 'time/1', 'قبل پیش', ''), ('fa', 'instead', 'time/2', 'بعد پس', ''),
-  ('fa', 'instead', 'often/1', 'همیشه', ''), ('fa', 'instead', 'often/2', 'هرگز', ''), ('fa', 'instead', 'allow/1', 'مجاز', ''),
-  ('fa', 'instead', 'allow/2', 'ممنوع', ''),
-  ('hi', 'instead', 'on/1', 'चालू सक्षम सक्रिय', ''), ('hi', 'instead', 'on/2', 'बंद अक्षम निष्क्रिय', ''),
-  ('hi', 'instead', 'time/1', 'पहले', ''), ('hi', 'instead', 'time/2', 'बाद', ''), ('hi', 'instead', 'often/1', 'हमेशा', ''),
-  ('hi', 'instead', 'often/2', 'कभी', ''), ('hi', 'instead', 'bound/1', 'न्यूनतम', ''),
-  ('hi', 'instead', 'bound/2', 'अधिकतम', ''),
-  ('zh', 'instead', 'time/1', '前', ''), ('zh', 'instead', 'time/2', '后 後', ''),
-  ('zh', 'instead', 'on/1', '启用 开启 启动 有効 有效 オン', ''), ('zh', 'instead', 'on/2', '停用 关闭 停止 無効 无效 オフ', ''),
-  ('zh', 'instead', 'open/1', '开 開', ''), ('zh', 'instead', 'open/2', '关 關 閉 闭', ''),
-  ('zh', 'instead', 'allow/1', '允许 许可 許可', ''), ('zh', 'instead', 'allow/2', '禁止 拒绝 拒否', ''),
-  ('zh', 'instead', 'side/1', '上', ''), ('zh', 'instead', 'side/2', '下', ''), ('zh', 'instead', 'hand/1', '左', ''),
-  ('zh', 'instead', 'hand/2', '右', ''), ('zh', 'instead', 'size/1', '大 多 高 长 長 增 増 新 快 速 入', ''),
-  ('zh', 'instead', 'size/2', '小 少 低 短 减 減 旧 慢 遅 出', ''), ('zh', 'instead', 'often/1', '总是 始终 常に 必ず', ''),
-  ('zh', 'instead', 'often/2', '从不 决不 決して', ''), ('zh', 'instead', 'in/1', '内', ''), ('zh', 'instead', 'in/2', '外', ''),
-  ('ko', 'instead', 'time/1', '전에', ''), ('ko', 'instead', 'time/2', '후에', ''), ('ko', 'instead', 'often/1', '항상', ''),
-  ('ko', 'instead', 'often/2', '절대', ''), ('ko', 'instead', 'allow/1', '허용', ''), ('ko', 'instead', 'allow/2', '거부 금지', ''),
-  ('ko', 'instead', 'bound/1', '최소', ''), ('ko', 'instead', 'bound/2', '최대', ''), ('ko', 'instead', 'open/1', '열려 열린', ''),
-  ('ko', 'instead', 'open/2', '닫혀 닫힌', ''),
-  ('sv', 'instead', 'on/1', 'aktiverad* på', ''), ('sv', 'instead', 'on/2', 'inaktiverad* avaktiverad* av', ''),
-  ('sv', 'instead', 'time/1', 'före innan', ''), ('sv', 'instead', 'time/2', 'efter', ''),
-  ('sv', 'instead', 'often/1', 'alltid', ''), ('sv', 'instead', 'often/2', 'aldrig', ''),
-  ('sv', 'instead', 'allow/1', 'tillåt*', ''), ('sv', 'instead', 'allow/2', 'förbjud*', ''),
-  ('sv', 'instead', 'open/1', 'öppen öppet', ''), ('sv', 'instead', 'open/2', 'stängd stängt', ''),
-  ('sv', 'instead', 'with/1', 'med', ''), ('sv', 'instead', 'with/2', 'utan', ''),
-  ('da', 'instead', 'on/1', 'aktiveret', ''), ('da', 'instead', 'on/2', 'deaktiveret', ''),
-  ('da', 'instead', 'time/1', 'før inden', ''), ('da', 'instead', 'time/2', 'efter etter', ''),
-  ('da', 'instead', 'often/1', 'altid alltid', ''), ('da', 'instead', 'often/2', 'aldrig aldri', ''),
-  ('da', 'instead', 'allow/1', 'tilladt tillatt', ''), ('da', 'instead', 'allow/2', 'forbudt', ''),
-  ('da', 'instead', 'open/1', 'åben åpen', ''), ('da', 'instead', 'open/2', 'lukket stengt', ''),
-  ('da', 'instead', 'with/1', 'med', ''), ('da', 'instead', 'with/2', 'uden uten', ''),
-  ('fi', 'instead', 'on/1', 'päällä käytössä', ''), ('fi', 'instead', 'on/2', 'pois', ''),
-  ('fi', 'instead', 'time/1', 'ennen', ''), ('fi', 'instead', 'time/2', 'jälkeen', ''), ('fi', 'instead', 'often/1', 'aina', ''),
-  ('fi', 'instead', 'often/2', 'koskaan', ''), ('fi', 'instead', 'open/1', 'auki', ''), ('fi', 'instead', 'open/2', 'kiinni', ''),
-  ('fi', 'instead', 'allow/1', 'sallittu', ''), ('fi', 'instead', 'allow/2', 'kielletty', ''),
+  ('en', 'instead', 'on/1: enabled enable enables enabling activated activate on; on/2: disabled disable disables disabling
+    deactivated deactivate off; time/1: before until; time/2: after; time/3: during while; allow/1: allow allows allowed allowing
+    permit permits permitted accept accepts accepted grant grants granted allowlist whitelist; allow/2: deny denies denied denying
+    forbid forbids forbidden reject rejects rejected block blocks blocked blocking refuse refused revoke revokes revoked denylist
+    blacklist; often/1: always; often/2: never; often/3: sometimes occasionally; often/4: rarely seldom;
+    often/5: often frequently; bound/1: min minimum minimal least lowest smallest fewest; bound/2: max maximum maximal most
+    highest largest biggest; more/1: more higher greater larger bigger above over exceeds longer faster upper newer later increase
+    increases increased increasing raise raises raised grow grows grew up; more/2: less fewer lower smaller below under shorter
+    slower older earlier decrease decreases decreased decreasing reduce reduces reduced lowers lowered shrink shrinks down;
+    true/1: true yes pass passes passed passing succeeds succeeded success valid right correct; true/2: false no fail fails failed
+    failing failure broken wrong; open/1: open opens opened; open/2: close closes closed shut; start/1: start starts started
+    starting begin begins began; start/2: stop stops stopped stopping end ends ended finish finishes finished; add/1: add adds
+    added insert inserts inserted create creates created install installs installed; add/2: remove removes removed delete deletes
+    deleted drop drops dropped uninstall; with/1: with; with/2: without; to/1: to into; to/2: from out; all/1: all every each;
+    all/2: none no; all/3: some; write/1: write writes writing written push pushes send sends upload uploads encode encodes
+    encrypt encrypts; write/2: read reads reading pull pulls receive receives download downloads decode decodes decrypt decrypts;
+    public/1: public; public/2: private internal secret; left/1: left; left/2: right; first/1: first; first/2: last;
+    env/1: production prod; env/2: staging; env/3: development dev; env/4: test testing; sync/1: sync synchronous synchronously;
+    sync/2: async asynchronous asynchronously; and/1: and both; and/2: or either; must/1: must required mandatory;
+    must/2: optional optionally may; lock/1: lock locks locked; lock/2: unlock unlocks unlocked; log/1: login; log/2: logout;
+    best/1: best better good fast hot high strong full ascending asc horizontal horizontally parallel; best/2: worst worse bad
+    slow cold low weak empty descending desc vertical vertically serial; color/1: red; color/2: green; color/3: blue;
+    color/4: yellow; color/5: black; color/6: white; place/1: north northern; place/2: south southern; place/3: east eastern;
+    place/4: west western; side/1: client; side/2: server; io/1: input; io/2: output'),
+  ('mul', 'instead', 'zone/1: utc gmt; zone/2: cet; zone/3: cest; zone/4: est; zone/5: edt; zone/6: pst; zone/7: pdt; zone/8: bst;
+    zone/9: ist; day/1: | am; day/2: pm; than/1: < <= ≤; than/2: > >= ≥; than/3: = ==; than/4: != ≠; mark/1: ✅ ✓ ✔ 👍;
+    mark/2: ❌ ✗ ✘ 👎 ⛔ 🚫'),
+  ('de', 'instead', 'on/1: aktiviert* aktiv eingeschaltet* freigegeben angeschaltet* an ein; on/2: deaktiviert* inaktiv
+    ausgeschaltet* gesperrt* abgeschaltet* aus; time/1: vor vorher bevor bis; time/2: nach nachher nachdem; time/3: während;
+    allow/1: erlaubt* erlauben zulassen zugelassen darf dürfen; allow/2: verboten* verbieten untersagt* abgelehnt* ablehnen
+    verweigert*; often/1: immer stets; often/2: nie niemals; often/3: manchmal; often/4: selten; often/5: oft häufig;
+    bound/1: mindestens minimal* minimum wenigstens; bound/2: höchstens maximal* maximum; more/1: mehr höher* größer* über länger*
+    schneller* erhöht* steigt oben neuer* später; more/2: weniger niedriger* kleiner* unter kürzer* langsamer* gesenkt* senkt
+    sinkt unten älter* früher; true/1: ja wahr richtig gelingt; true/2: nein falsch scheitert; open/1: offen öffnet geöffnet;
+    open/2: geschlossen schließt zu; start/1: startet beginnt gestartet; start/2: endet stoppt gestoppt; with/1: mit;
+    with/2: ohne; all/1: alle jede jeder jedes; all/2: keine keiner kein; left/1: links linke*; left/2: rechts rechte*;
+    public/1: öffentlich*; public/2: privat* intern* geheim*; write/1: schreibt; write/2: liest; and/1: und; and/2: oder'),
+  ('fr', 'instead', 'on/1: activé* allumé*; on/2: désactivé* éteint*; time/1: avant; time/2: après; time/3: pendant;
+    allow/1: autorisé* permis* accepté*; allow/2: interdit* refusé*; often/1: toujours; often/2: jamais; bound/1: moins minimum;
+    bound/2: plus maximum; open/1: ouvert*; open/2: fermé*; true/1: oui vrai; true/2: non faux; with/1: avec; with/2: sans;
+    left/1: gauche; left/2: droite'),
+  ('es', 'instead', 'on/1: activad* habilitad* encendid*; on/2: desactivad* deshabilitad* inhabilitad* apagad*; time/1: antes;
+    time/2: después; time/3: durante; allow/1: permitid* aceptad* permite; allow/2: prohibid* denegad* rechazad* prohíbe;
+    often/1: siempre; often/2: nunca jamás; bound/1: mínimo menos menor; bound/2: máximo más mayor; open/1: abiert*;
+    open/2: cerrad*; with/1: con; with/2: sin; left/1: izquierda; left/2: derecha'),
+  ('it', 'instead', 'on/1: attivat* abilitat* acces*; on/2: disattivat* disabilitat* spent*; time/1: prima; time/2: dopo;
+    allow/1: permess* consentit*; allow/2: vietat* negat*; often/1: sempre; often/2: mai; bound/1: minimo meno;
+    bound/2: massimo più; open/1: apert*; open/2: chius*; with/1: con; with/2: senza'),
+  ('pt', 'instead', 'on/1: ativad* habilitad* ligad*; on/2: desativad* desabilitad* desligad*; time/1: antes; time/2: depois após;
+    allow/1: permitid*; allow/2: proibid* negad*; often/1: sempre; often/2: nunca; bound/1: mínimo menos; bound/2: máximo mais;
+    open/1: abert*; open/2: fechad*; with/1: com; with/2: sem'),
+  ('nl', 'instead', 'on/1: ingeschakeld* actief aan; on/2: uitgeschakeld* inactief uit; time/1: voor voordat; time/2: na nadat;
+    allow/1: toegestaan; allow/2: verboden geweigerd; often/1: altijd; often/2: nooit; bound/1: minimaal minstens;
+    bound/2: maximaal hoogstens; with/1: met; with/2: zonder; open/1: open; open/2: dicht gesloten'),
+  ('pl', 'instead', 'on/1: włączon* aktywn*; on/2: wyłączon* nieaktywn*; time/1: przed; time/2: po; allow/1: dozwolon*;
+    allow/2: zabronion*; often/1: zawsze; often/2: nigdy; bound/1: najmniej minim*; bound/2: najwyżej maks*; open/1: otwart*;
+    open/2: zamknięt*'),
+  ('cs', 'instead', 'on/1: zapnut* aktivní; on/2: vypnut* neaktivní; time/1: před; time/2: po; allow/1: povolen*;
+    allow/2: zakázán*; often/1: vždy; often/2: nikdy; bound/1: nejméně minim*; bound/2: nejvýše maxim*; open/1: otevřen*;
+    open/2: zavřen*'),
+  ('ru', 'instead', 'on/1: включ* активн*; on/2: отключ* выключ* неактивн*; time/1: до перед; time/2: после; time/3: вовремя;
+    allow/1: разреш* можно; allow/2: запрещ* нельзя; often/1: всегда; often/2: никогда; bound/1: минимум минимальн* менее меньше;
+    bound/2: максимум максимальн* более больше; open/1: открыт*; open/2: закрыт*; with/1: с со; with/2: без'),
+  ('uk', 'instead', 'on/1: увімкн* активн*; on/2: вимкн* неактивн*; time/1: до перед; time/2: після; allow/1: дозволен* можна;
+    allow/2: заборонен*; often/1: завжди; often/2: ніколи; open/1: відкрит* відчинен*; open/2: закрит* зачинен*'),
+  ('tr', 'instead', 'on/1: etkin açık; on/2: dışı kapalı; time/1: önce; time/2: sonra; often/1: zaman daima; often/2: asla;
+    bound/1: az asgari; bound/2: fazla çok azami; have/1: var vardır; have/2: yok yoktur'),
+  ('ar', 'instead', 'on/1: تفعيل مفعل مفعلة تشغيل; on/2: تعطيل معطل معطلة إيقاف; time/1: قبل; time/2: بعد; often/1: دائما;
+    often/2: أبدا; allow/1: مسموح يسمح; allow/2: ممنوع يمنع; bound/1: الأدنى الأقل; bound/2: الأقصى الأكثر;
+    open/1: مفتوح مفتوحا مفتوحة; open/2: مغلق مغلقا مغلقة'),
+  ('he', 'instead', 'on/1: מופעל פעיל; on/2: מושבת כבוי; time/1: לפני; time/2: אחרי; often/1: תמיד; often/2: לעולם; allow/1: מותר;
+    allow/2: אסור; open/1: פתוח פתוחה; open/2: סגור סגורה'),
+  ('fa', 'instead', 'on/1: فعال روشن; on/2: غیرفعال خاموش; time/1: قبل پیش; time/2: بعد پس; often/1: همیشه; often/2: هرگز;
+    allow/1: مجاز; allow/2: ممنوع'),
+  ('hi', 'instead', 'on/1: चालू सक्षम सक्रिय; on/2: बंद अक्षम निष्क्रिय; time/1: पहले; time/2: बाद; often/1: हमेशा; often/2: कभी;
+    bound/1: न्यूनतम; bound/2: अधिकतम'),
+  ('zh', 'instead', 'time/1: 前; time/2: 后 後; on/1: 启用 开启 启动 有効 有效 オン; on/2: 停用 关闭 停止 無効 无效 オフ; open/1: 开 開; open/2: 关 關 閉 闭;
+    allow/1: 允许 许可 許可; allow/2: 禁止 拒绝 拒否; side/1: 上; side/2: 下; hand/1: 左; hand/2: 右; size/1: 大 多 高 长 長 增 増 新 快 速 入;
+    size/2: 小 少 低 短 减 減 旧 慢 遅 出; often/1: 总是 始终 常に 必ず; often/2: 从不 决不 決して; in/1: 内; in/2: 外'),
+  ('ko', 'instead', 'time/1: 전에; time/2: 후에; often/1: 항상; often/2: 절대; allow/1: 허용; allow/2: 거부 금지; bound/1: 최소; bound/2: 최대;
+    open/1: 열려 열린; open/2: 닫혀 닫힌'),
+  ('sv', 'instead', 'on/1: aktiverad* på; on/2: inaktiverad* avaktiverad* av; time/1: före innan; time/2: efter; often/1: alltid;
+    often/2: aldrig; allow/1: tillåt*; allow/2: förbjud*; open/1: öppen öppet; open/2: stängd stängt; with/1: med; with/2: utan'),
+  ('da', 'instead', 'on/1: aktiveret; on/2: deaktiveret; time/1: før inden; time/2: efter etter; often/1: altid alltid;
+    often/2: aldrig aldri; allow/1: tilladt tillatt; allow/2: forbudt; open/1: åben åpen; open/2: lukket stengt; with/1: med;
+    with/2: uden uten'),
+  ('fi', 'instead', 'on/1: päällä käytössä; on/2: pois; time/1: ennen; time/2: jälkeen; often/1: aina; often/2: koskaan;
+    open/1: auki; open/2: kiinni; allow/1: sallittu; allow/2: kielletty'),
   -- Prefixes and endings that make the opposite of a word.
-  ('mul', 'prefix', 'not',
-    'un in im il ir dis non de dé des dés mis anti ab mal ent on ne nie bez без бес не небез ni na epä ei غير لا ن نا بی אי
-    בלתי अ अन ना नि nem de- o u a',
-    ''),
-  ('mul', 'prefixes', 'in/1', 'in im ein en em an auf up over pre on for hyper в вклю зап wł zap aan op vor ante head pro', ''),
-  ('mul', 'prefixes', 'in/2',
-    'de ex out aus dis ab zu down under post off back hypo вы отклю выклю вып wył vyp uit af neer nach counter anti',
-    ''),
-  ('mul', 'suffix', 'not', 'less free los frei sız siz suz süz ton tön loos lös løs mentes telen talan', ''),
-  ('mul', 'suffixes', 'with/1', 'ful voll lı li lu lü full haltig more lich ige', ''),
-  ('mul', 'suffixes', 'with/2', 'less los sız siz suz süz free frei', '')
-) as v (language, class, means, words, shared_words)
-cross join lateral (
-  select w.word, false from regexp_split_to_table(v.words, '\s+') as w (word)
-  union select w.word, true from regexp_split_to_table(v.shared_words, '\s+') as w (word)
-) as w (word, is_shared)
-where w.word <> ''
-on conflict do nothing;
+  ('mul', 'prefix', 'not: un in im il ir dis non de dé des dés mis anti ab mal ent on ne nie bez без бес не небез ni na epä ei غير
+    لا ن نا بی אי בלתי अ अन ना नि nem de- o u a'),
+  ('mul', 'prefixes', 'in/1: in im ein en em an auf up over pre on for hyper в вклю зап wł zap aan op vor ante head pro; in/2: de
+    ex out aus dis ab zu down under post off back hypo вы отклю выклю вып wył vyp uit af neer nach counter anti'),
+  ('mul', 'suffix', 'not: less free los frei sız siz suz süz ton tön loos lös løs mentes telen talan'),
+  ('mul', 'suffixes', 'with/1: ful voll lı li lu lü full haltig more lich ige; with/2: less los sız siz suz süz free frei')
+) as v (language, class, meanings)
+cross join regexp_split_to_table(v.meanings, ';\s*') as m (entry)
+cross join lateral regexp_split_to_table(split_part(m.entry, ': ', 2), '\s*\|\s*') with ordinality as half (words, place)
+cross join lateral regexp_split_to_table(half.words, '\s+') as w (word)
+where w.word <> '' on conflict do nothing;
 --! EndIncluded 060-duplicates/015-telling-words.sql
 --! Included 060-duplicates/020-compare-words.sql
 -- Compares two texts by their words: how much they share, and whether what differs changes what they say. find_similar()
 -- calls compare_words() for each candidate.
 
 create function duplicates.max_parsed_chars() returns integer language sql immutable parallel safe return 65536;
-
 comment on function duplicates.max_parsed_chars is
   'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
 
 create function duplicates.max_compared_chars() returns integer language sql immutable parallel safe return 131072;
-
 comment on function duplicates.max_compared_chars is
-  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only '
-  'exact duplicates are found.';
+  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only exact duplicates '
+  'are found.';
 
-create function duplicates.distinct_words(content text)
-returns text[]
+create function duplicates.distinct_words(content text) returns text[]
 language sql stable parallel safe strict set search_path = ''
 -- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.
 set client_min_messages = warning
@@ -13125,25 +11677,23 @@ return case
       pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, duplicates.max_parsed_chars()),
         '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
 end;
-
 comment on function duplicates.distinct_words is
   'The distinct words of a text in lower case; for scripts without spaces, its characters.';
 
 create type duplicates.used_word as (place integer, word text, spelling text, is_start boolean, is_flag boolean, adjoins boolean);
 comment on type duplicates.used_word is
-  'A word where it stands in a text: its place, the word in lower case and as it is written, whether a sentence '
-  'begins with it, whether it is an option of a command, and whether nothing stands between it and the character '
-  'before.';
+  'A word where it stands in a text: its place, the word in lower case and as it is written, whether a sentence begins with it, '
+  'whether it is an option of a command, and whether nothing stands between it and the character before.';
 
 create function duplicates.plain_text(content text) returns text
-language plpgsql immutable parallel safe strict set search_path = ''
-as $$
+language plpgsql immutable parallel safe strict set search_path = '' as $$
 begin
   content := normalize(content, nfkc);
   if octet_length(content) > length(content) then
     -- Vowel marks, joiners and invisible characters make no other word; digits of other scripts are digits.
     content := translate(
-      regexp_replace(content, '[\u00ad\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640\u200b-\u200f\u2060\ufe0f\ufeff]', '', 'g'),
+      regexp_replace(
+        content, '[\u00ad\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640\u200b-\u200f\u2060\ufe0f\ufeff]', '', 'g'),
       '٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९০১২৩৪৫৬৭৮৯๐๑๒๓๔๕๖๗๘๙’ʼ−–',
       '01234567890123456789012345678901234567890123456789''''--');
     if content ~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
@@ -13163,12 +11713,10 @@ begin
     content := regexp_replace(content, '([\u0400-\u04ff])''(?=[\u0400-\u04ff])', '\1', 'g');
   end if;
   return regexp_replace(content, '\mcannot\M', 'can not', 'gi');
-end
-$$;
-
+end $$;
 comment on function duplicates.plain_text is
-  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters '
-  'of scripts without spaces apart.';
+  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters of scripts '
+  'without spaces apart.';
 
 create function duplicates.used_words(content text) returns duplicates.used_word[]
 language sql immutable parallel safe strict set search_path = ''
@@ -13188,16 +11736,13 @@ return (
   from pg_catalog.regexp_matches(duplicates.plain_text(content) collate pg_catalog.pg_c_utf8,
     '([^[:alnum:]_<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫]*)'
     -- A number with its parts, as in 10:30, 2026-03-01 and 2.4.1; a word; a sign that compares or measures.
-    || '([0-9]+(?:[.,:/-][0-9]+)*|[[:alpha:]_\u0900-\u0dff][[:alnum:]_\u0900-\u0dff]*|[<>!=]=|[[:alnum:]]|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])',
-    'g') with ordinality as t (found, place));
-
+    || '([0-9]+(?:[.,:/-][0-9]+)*|[[:alpha:]_\u0900-\u0dff][[:alnum:]_\u0900-\u0dff]*|[<>!=]=|[[:alnum:]]'
+    || '|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])', 'g') with ordinality as t (found, place));
 comment on function duplicates.used_words is 'The words of a text in their order.';
 
-create function duplicates.stemmer_of(language text) returns regdictionary
-language sql stable parallel safe set search_path = ''
+create function duplicates.stemmer_of(language text) returns regdictionary language sql stable parallel safe set search_path = ''
 return (case when language = any (words.languages()) and language <> 'none' then 'pg_catalog.' || language || '_stem'
   else 'pg_catalog.english_stem' end)::pg_catalog.regdictionary;
-
 comment on function duplicates.stemmer_of is 'The dictionary that stems the words of a language.';
 
 -- Counts the words of both texts, looks up the meanings of those that differ, and compares the rest by their stems.
@@ -13221,12 +11766,12 @@ begin atomic
         and bool_or(u.word !~ '^[0-9-]') as is_code,
       -- Of options, identifiers and symbols of units, such as -v and mW, the case tells.
       bool_or(u.is_flag or position('_' in u.word) > 1 or u.spelling ~ '[[:lower:]][[:upper:]]')
-        and array_agg(distinct u.spelling) filter (where u.side = 1) <> array_agg(distinct u.spelling) filter (where u.side = 2) as is_recased,
+        and array_agg(distinct u.spelling) filter (where u.side = 1)
+          <> array_agg(distinct u.spelling) filter (where u.side = 2) as is_recased,
       bool_or(u.spelling <> u.word and not u.is_start) as is_capital, bool_or(u.spelling <> u.word
         and u.is_start) as is_beginning,
       bool_or(u.spelling = u.word) and upper(u.word) <> u.word as is_lower
-    from uses u
-    group by u.word
+    from uses u group by u.word
   ), rough as materialized (
     -- Texts that share little are compared no further.
     select count(*) filter (where in_one > 0 and in_other > 0) > 0.4 * count(*) as is_near from counted
@@ -13239,8 +11784,7 @@ begin atomic
     from (
       select v.language, count(*) as words, max(count(*)) over () as most
       from duplicates.telling_words v join counted c on c.word = v.word
-      where v.class = 'marker' and (select is_near from rough)
-      group by v.language) m
+      where v.class = 'marker' and (select is_near from rough) group by v.language) m
     where m.words >= 0.7 * m.most
   ), grams as (
     select g.gram, count(*) filter (where u.side = 1) - count(*) filter (where u.side = 2) as surplus
@@ -13248,8 +11792,7 @@ begin atomic
     cross join lateral (values
       (case when u.is_joined then u.word || u.behind end),
       (case when u.is_joined and u.is_second_joined then u.word || u.behind || u.second_behind end)) as g (gram)
-    where u.word ~ '^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]$' and g.gram is not null
-    group by g.gram
+    where u.word ~ '^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]$' and g.gram is not null group by g.gram
     having count(*) filter (where u.side = 1) <> count(*) filter (where u.side = 2)
   ), changed as materialized (
     select s.word, s.in_one - s.in_other as surplus from stemmed s where s.in_one <> s.in_other and (select is_near from rough)
@@ -13288,14 +11831,12 @@ begin atomic
   ), keys as materialized (
     select k.key, sum(k.in_one) as in_one, sum(k.in_other) as in_other, bool_or(k.is_stop) as is_stop,
       bool_or(k.is_code) or bool_or(k.is_capital) and not bool_or(k.is_lower) and not bool_or(k.is_stop) as is_name
-    from keyed k
-    group by k.key
+    from keyed k group by k.key
   ), slots as materialized (
     -- Where one text has another word than the other between the same two words.
     select u.word, u.before, u.behind, count(*) filter (where u.side = 1) - count(*) filter (where u.side = 2) as surplus
     from uses u
-    where (select is_near from rough)
-    group by u.word, u.before, u.behind
+    where (select is_near from rough) group by u.word, u.before, u.behind
     having count(*) filter (where u.side = 1) <> count(*) filter (where u.side = 2)
   )
   select
@@ -13305,8 +11846,7 @@ begin atomic
       from keys k), 0)::real,
     exists (
       select from meanings m
-      where m.class <> 'instead' and m.choice = 1
-      group by m.class, m.means
+      where m.class <> 'instead' and m.choice = 1 group by m.class, m.means
       having sum(m.surplus) <> 0)
     or exists (select from counted c where c.is_recased)
     -- Names of people, which Chinese, Japanese and Korean tell by a title.
@@ -13384,38 +11924,30 @@ begin atomic
           left(b.word, at) || substr(b.word, at + 2, 1) || regexp_replace(substr(b.word, at + 3), '^z', 'r'),
           left(b.word, at) || regexp_replace(substr(b.word, at + 3), '^z', 'r')));
 end;
-
 comment on function duplicates.compare_used_words is
-  'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; '
-  'frequent words weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a '
-  'unit, a date, a time, a name or the opposite of one another, or two words have changed places, so that the texts '
-  'don''t say the same, however similar they are.';
+  'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; frequent '
+  'words weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a unit, a date, a time, a '
+  'name or the opposite of one another, or two words have changed places, so that the texts don''t say the same, however similar '
+  'they are.';
 
 create function duplicates.compare_words(
-  one text, other text, language text default 'english', out similarity real, out is_distinguished boolean)
-returns record
+  one text, other text, language text default 'english', out similarity real, out is_distinguished boolean) returns record
 language sql stable parallel safe strict set search_path = ''
 return duplicates.compare_used_words(duplicates.used_words(one), duplicates.used_words(other), language);
-
 comment on function duplicates.compare_words is
   'compare_used_words() of two texts, whose words are stemmed by the rules of a language.';
-
-grant execute on function
-  duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words, duplicates.plain_text,
-  duplicates.used_words, duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words
-to l9_agent, l9_admin;
+grant execute on function duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words,
+  duplicates.plain_text, duplicates.used_words, duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words to
+  l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/020-compare-words.sql
 --! Included 060-duplicates/030-find-similar.sql
 -- Finds near-duplicates of a text. resolve_similar(), similar_to_memory() and reflect() call find_similar().
 
-create function duplicates.similarity_threshold()
-returns real
-language sql immutable parallel safe set search_path = ''
+create function duplicates.similarity_threshold() returns real language sql immutable parallel safe set search_path = ''
 return 0.75;
-
 comment on function duplicates.similarity_threshold is
-  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the '
-  'pairs it was judged on.';
+  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was '
+  'judged on.';
 
 -- A place with few memories is compared whole. In others the candidates are the best by words and the nearest by
 -- meaning.
@@ -13429,9 +11961,7 @@ set search_path = pg_catalog, extensions
 -- The scan goes on past rows of other places, which must not push a near-duplicate out.
 set hnsw.iterative_scan = 'relaxed_order' set hnsw.ef_search = 100 set max_parallel_workers_per_gather = 0
 -- ranking.walk_words() explains this setting.
-set enable_sort = off
-as $$
-#variable_conflict use_variable
+set enable_sort = off as $$
 declare
   max_compared constant integer := 50;
   max_candidates constant integer := 10;
@@ -13481,21 +12011,21 @@ begin
     place.user_id := user_id;
     place.kinds := array[kind];
     place.excluded_packet_id := except_id;
-    candidates := ranking.find_by_words(rare_words, (ranking.weigh_words(rare_words, array[scope], project_id)).weights, place, max_candidates);
+    candidates := ranking.find_by_words(
+      rare_words, (ranking.weigh_words(rare_words, array[scope], project_id)).weights, place, max_candidates);
 
     select m.dimensions into dimensions from public.embedding_models m
     where m.model = find_similar.model and m.state = 'serving' and vector_dims(content_vector) = 1536;
     if found then
-      -- Of several that are equally far, the index returns any, depending on rows that the caller cannot read: where they would not
-      -- all be candidates, none of them is.
+      -- Of several that are equally far, the index returns any, depending on rows that the caller cannot read: where they
+      -- would not all be candidates, none of them is.
       execute format($sql$
         with nearest as materialized (
           select p.packet_id, %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s as distance
           from public.memory_embeddings e
           join public.packet_store p on p.packet_id = e.packet_id
           where e.model = %3$L and e.embedding_type = 'content' and %8$s and %7$s and %4$s
-          order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s
-          limit %5$s + 1
+          order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s limit %5$s + 1
         )
         select array_agg(n.packet_id) from nearest n
         where n.distance < (select case when count(*) > %5$s then max(o.distance) else 'infinity' end from nearest o)$sql$,
@@ -13514,8 +12044,8 @@ begin
   return query
   with compared as materialized (
     select p.packet_id, p.content_hash,
-      -- Similar meaning raises the similarity a quarter of the way to the cosine. More would equate `writes to` and `reads from`,
-      -- whose cosine is .97.
+      -- Similar meaning raises the similarity a quarter of the way to the cosine. More would equate `writes to` and
+      -- `reads from`, whose cosine is .97.
       greatest(w.similarity, (3 * w.similarity + (
         select (1 - (e.vector operator(extensions.<=>) content_vector))::real
         from public.memory_embeddings e
@@ -13533,28 +12063,24 @@ begin
     where not w.is_distinguished and p.packet_id = any (candidates)
       and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
       -- The same words in another case or indentation that tells are another text.
-      and (p.content_hash <> packets.content_hash(content) or packets.text_identity(p.envelope ->> 'content') = packets.text_identity(content))
+      and (p.content_hash <> packets.content_hash(find_similar.content)
+        or packets.text_identity(p.envelope ->> 'content') = packets.text_identity(find_similar.content))
   )
   select c.packet_id, least(c.similarity, 1)::real, c.content_hash
   from compared c
-  where c.similarity >= duplicates.similarity_threshold()
-  order by c.similarity desc, c.packet_id
-  limit max_candidates;
-end
-$$;
-
+  where c.similarity >= duplicates.similarity_threshold() order by c.similarity desc, c.packet_id limit max_candidates;
+end $$;
 comment on function duplicates.find_similar is
-  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, '
-  'most similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing '
-  'words hold a negation, a value or an opposite is not one.';
-
+  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar '
+  'first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a negation, a '
+  'value or an opposite is not one.';
 grant execute on function duplicates.similarity_threshold, duplicates.find_similar to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/030-find-similar.sql
 --! Included 060-duplicates/040-similar-to-memory.sql
 -- Near-duplicates of a memory that was saved. The gateway calls it after a save with on_similar keep.
 
-create function duplicates.similar_to_memory(packet_id uuid, content_vector extensions.vector default null, model text default null)
-returns public.similar_memory[]
+create function duplicates.similar_to_memory(
+  packet_id uuid, content_vector extensions.vector default null, model text default null) returns public.similar_memory[]
 language sql stable set search_path = ''
 return coalesce((
   select pg_catalog.array_agg(row(s.packet_id, s.similarity)::public.similar_memory order by s.similarity desc, s.packet_id)
@@ -13563,10 +12089,8 @@ return coalesce((
     p.envelope ->> 'content', p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id, p.packet_id,
     content_vector, model) s
   where p.packet_id = similar_to_memory.packet_id), '{}');
-
 comment on function duplicates.similar_to_memory is
   'The result of find_similar for a saved memory. The gateway reports it after a save with on_similar keep.';
-
 grant execute on function duplicates.similar_to_memory to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/040-similar-to-memory.sql
 --! Included 060-duplicates/050-merge-into.sql
@@ -13575,11 +12099,8 @@ grant execute on function duplicates.similar_to_memory to l9_agent, l9_admin;
 
 create function duplicates.merge_into(
   target public.packet_store, content text, tags text[], parent_ids uuid[], ttl timestamptz, importance real, metadata jsonb,
-  envelope jsonb)
-returns public.save_result
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_variable
+  envelope jsonb) returns public.save_result
+language plpgsql volatile set search_path = '' as $$
 declare
   answer public.save_result;
   saved public.packet_store;
@@ -13614,8 +12135,7 @@ begin
     update public.packet_store p set
       envelope = merged_envelope, tags = merged_tags, parent_ids = merged_parents, ttl = merged_ttl,
       importance_score = merged_importance, metadata = merged_metadata
-    where p.packet_id = target.packet_id
-    returning p.* into saved;
+    where p.packet_id = target.packet_id returning p.* into saved;
     answer.status := 'updated';
     answer.memory := saved;
   exception
@@ -13624,14 +12144,11 @@ begin
       answer := null;
   end;
   return answer;
-end
-$$;
-
+end $$;
 comment on function duplicates.merge_into is
-  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of '
-  'a field the newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is '
-  'new; the result is null if the two can''t be merged.';
-
+  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of a field the '
+  'newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if '
+  'the two can''t be merged.';
 grant execute on function duplicates.merge_into to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/050-merge-into.sql
 --! Included 060-duplicates/060-resolve-similar.sql
@@ -13639,12 +12156,10 @@ grant execute on function duplicates.merge_into to l9_agent, l9_admin;
 -- the audience makes such saves wait for each other, so that two of the same text do not miss each other.
 
 create function duplicates.resolve_similar(
-  on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
-  importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
+  on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[],
+  ttl timestamptz, importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
 returns public.save_result
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_variable
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   answer public.save_result;
@@ -13700,39 +12215,32 @@ begin
     end if;
   end loop;
   return answer;
-end
-$$;
-
+end $$;
 comment on function duplicates.resolve_similar is
-  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status '
-  'if it can; messages are only reported. Without a status the memory has to be inserted.';
-
+  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can; '
+  'messages are only reported. Without a status the memory has to be inserted.';
 grant execute on function duplicates.resolve_similar to l9_agent, l9_admin;
 --! EndIncluded 060-duplicates/060-resolve-similar.sql
 --! Included 070-importance/000-schema.sql
 create schema importance;
 comment on schema importance is
-  'The access log, feedback, and the importance of a memory. The helpers are not exposed over GraphQL; callers may '
-  'execute only the functions granted one by one.';
+  'The access log, feedback, and the importance of a memory. The helpers are not exposed over GraphQL; callers may execute only '
+  'the functions granted one by one.';
 grant usage on schema importance to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-importance/000-schema.sql
 --! Included 070-importance/010-memory-access-log.sql
 -- The log of which agent was shown which memory or fact. log_accesses() inserts, and the roll-up job counts what it
 -- says.
 
-create function importance.tg_memory_access_log__append_only()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function importance.tg_memory_access_log__append_only() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
   return null;
-end
-$$;
-
+end $$;
 comment on function importance.tg_memory_access_log__append_only is
-  'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to '
-  'drop partitions; this log serves learning, and audit_log is the evidence.';
+  'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to drop partitions; '
+  'this log serves learning, and audit_log is the evidence.';
 
 -- Texts that must be erasable (queries, feedback) are stored elsewhere; the view public.memory_access_log joins them.
 create table importance.memory_access_log (
@@ -13760,16 +12268,13 @@ create table importance.memory_access_log (
 ) partition by range (accessed_at);
 
 create index memory_access_log_xid_idx on importance.memory_access_log (xid);
-
 comment on table importance.memory_access_log is
-  'Which agent saw which memory, fact, relationship or archive, and when. Searches and get_memory write it. '
-  'Append-only; it holds ids and numbers but no texts, with one partition a month.';
+  'Which agent saw which memory, fact, relationship or archive, and when. Searches and get_memory write it. Append-only; it '
+  'holds ids and numbers but no texts, with one partition a month.';
 comment on column importance.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column importance.memory_access_log.accessed_at is
-  'The time of the access to the millisecond, taken from access_id.';
+comment on column importance.memory_access_log.accessed_at is 'The time of the access to the millisecond, taken from access_id.';
 comment on column importance.memory_access_log.xid is
-  'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in '
-  'progress.';
+  'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in progress.';
 comment on column importance.memory_access_log.target_type is
   'The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.';
 comment on column importance.memory_access_log.target_id is 'The id of the target.';
@@ -13790,15 +12295,15 @@ comment on column importance.memory_access_log.is_admin is
 call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
 -- An access belongs to the caller, so that these differ from the policies of memories.
 alter policy org_isolation on importance.memory_access_log using (org_id is not distinct from (select identity.current_org_id()));
-alter policy user_visibility on importance.memory_access_log using (user_id is not distinct from (select identity.current_user_id()));
+alter policy user_visibility on importance.memory_access_log using (
+  user_id is not distinct from (select identity.current_user_id()));
 create policy own_accesses on importance.memory_access_log as restrictive for select to l9_agent
   using (agent_id = (select identity.current_caller()));
 comment on policy org_isolation on importance.memory_access_log is
   'What an agent did for one org is hidden from it while it acts for another, or for none.';
 comment on policy user_visibility on importance.memory_access_log is
   'What an agent did for one user is hidden from it while it acts for another, or for none.';
-comment on policy own_accesses on importance.memory_access_log is
-  'Agents see their own accesses only, never who else read what.';
+comment on policy own_accesses on importance.memory_access_log is 'Agents see their own accesses only, never who else read what.';
 
 create policy worker_access on importance.memory_access_log for select to l9_worker using (true);
 create policy definer_inserts on importance.memory_access_log for insert to l9_owner with check (true);
@@ -13808,12 +12313,10 @@ comment on policy worker_access on importance.memory_access_log is 'The roll-up 
 comment on policy definer_inserts on importance.memory_access_log is 'log_accesses() inserts.';
 comment on policy definer_functions on importance.memory_access_log is
   'The audit triggers of feedback and drop_access_partition() read the log.';
-
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.
 
-create trigger _200_append_only
-  before update or delete or truncate on importance.memory_access_log
+create trigger _200_append_only before update or delete or truncate on importance.memory_access_log
   for each statement execute function importance.tg_memory_access_log__append_only();
 alter table importance.memory_access_log enable always trigger _200_append_only;
 
@@ -13825,17 +12328,9 @@ select audit.create_month_partitions('importance.memory_access_log', now()::date
 -- log_accesses().
 
 create function importance.log_accesses(
-  access_context text,
-  target_ids uuid[],
-  scopes text[],
-  project_ids text[],
-  relevance_scores real[] default null,
-  audit_id uuid default null,
-  target_type text default 'memory'
-)
-returns uuid[]
-language plpgsql volatile security definer set search_path = ''
-as $$
+  access_context text, target_ids uuid[], scopes text[], project_ids text[], relevance_scores real[] default null,
+  audit_id uuid default null, target_type text default 'memory') returns uuid[]
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   access_ids uuid[];
@@ -13847,21 +12342,20 @@ begin
   insert into importance.memory_access_log (
     access_id, accessed_at, target_type, target_id, agent_id, access_context, relevance_score, audit_id,
     tenant_id, org_id, user_id, project_id, scope, is_admin)
-  select a.access_id, uuid_extract_timestamp(a.access_id), log_accesses.target_type, a.target_id, me.caller, log_accesses.access_context, a.score,
+  select a.access_id, uuid_extract_timestamp(a.access_id), log_accesses.target_type, a.target_id, me.caller,
+    log_accesses.access_context, a.score,
     log_accesses.audit_id, me.tenant_id, me.org_id, me.user_id, a.project_id, a.scope, me.role = 'l9_admin'
-  from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores) as a (access_id, target_id, scope, project_id, score)
+  from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores)
+    as a (access_id, target_id, scope, project_id, score)
   where a.scope = any (me.readable_scopes)
     and identity.has_project(me, a.project_id);
   return access_ids;
-end
-$$;
-
+end $$;
 comment on function importance.log_accesses is
-  'Writes what the caller was shown to the access log, in one statement, and returns the access ids in the same '
-  'order. It writes nothing when an operator reads another tenant, because that is not use. Definer: callers can''t '
-  'insert there. Whatever a caller could forge with it concerns only itself and its own scopes, and '
-  'roll_up_accesses counts a row only if the memory or fact agrees with it.';
-
+  'Writes what the caller was shown to the access log, in one statement, and returns the access ids in the same order. It writes '
+  'nothing when an operator reads another tenant, because that is not use. Definer: callers can''t insert there. Whatever a '
+  'caller could forge with it concerns only itself and its own scopes, and roll_up_accesses counts a row only if the memory or '
+  'fact agrees with it.';
 grant execute on function importance.log_accesses to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/020-log-accesses.sql
 --! Included 070-importance/025-text-hash-at.sql
@@ -13872,14 +12366,11 @@ create function importance.text_hash_at(packet_id uuid, at timestamptz) returns 
 language sql stable security definer set search_path = ''
 return coalesce(
   (select packets.content_hash(v.content) from public.packet_versions v
-   where v.packet_id = text_hash_at.packet_id and v.valid_until > text_hash_at.at
-   order by v.valid_until, v.version_id limit 1),
+   where v.packet_id = text_hash_at.packet_id and v.valid_until > text_hash_at.at order by v.valid_until, v.version_id limit 1),
   (select p.content_hash from public.packet_store p where p.packet_id = text_hash_at.packet_id));
-
 comment on function importance.text_hash_at is
-  'The content_hash of the text that a memory had at a time; null for a memory that does not exist. Definer: jobs '
-  'don''t read versions. Not executable by callers.';
-
+  'The content_hash of the text that a memory had at a time; null for a memory that does not exist. Definer: jobs don''t read '
+  'versions. Not executable by callers.';
 grant execute on function importance.text_hash_at to l9_worker;
 --! EndIncluded 070-importance/025-text-hash-at.sql
 --! Included 070-importance/030-memory-feedback.sql
@@ -13887,14 +12378,11 @@ grant execute on function importance.text_hash_at to l9_worker;
 -- and the roll-up job counts them.
 
 create function importance.max_reason_bytes() returns integer language sql immutable parallel safe return 1000;
-
 comment on function importance.max_reason_bytes is 'The maximum size of the reason of feedback.';
 grant execute on function importance.max_reason_bytes to l9_agent, l9_admin;
 
-create function importance.tg_memory_feedback__stamp()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function importance.tg_memory_feedback__stamp() returns trigger
+language plpgsql set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
 begin
@@ -13906,26 +12394,19 @@ begin
   new.given_at := clock_timestamp();
   new.xid := pg_current_xact_id();
   return new;
-end
-$$;
+end $$;
 
 create function importance.tg_memory_feedback__stamp_text() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   new.content_hash := importance.text_hash_at(new.packet_id, uuid_extract_timestamp(new.access_id));
   return new;
-end
-$$;
-
+end $$;
 comment on function importance.tg_memory_feedback__stamp_text is
-  'Records which text the vote is for: the one that the memory had when it was shown. Definer: callers don''t see '
-  'all versions.';
+  'Records which text the vote is for: the one that the memory had when it was shown. Definer: callers don''t see all versions.';
 
-create function importance.tg_memory_feedback__audit()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function importance.tg_memory_feedback__audit() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
   select tg_op, tg_table_name, n.access_id, n.tenant_id, a.project_id, a.scope,
@@ -13933,12 +12414,10 @@ begin
   from new_rows n
   join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
   return null;
-end
-$$;
+end $$;
 
 comment on function importance.tg_memory_feedback__stamp is
   'Writes who gives the feedback and when, replacing what the client sent.';
-
 comment on function importance.tg_memory_feedback__audit is
   'Writes one audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
 
@@ -13964,10 +12443,9 @@ create index memory_feedback_user_idx on public.memory_feedback (tenant_id, user
 
 -- Erased reasons must not stay in the planner's statistics.
 alter table public.memory_feedback alter column reason set statistics 0, alter column content_hash set statistics 0;
-
 comment on table public.memory_feedback is
-  'Whether a memory was useful to the agent that it was shown to: at most one row for each access. Feedback is kept '
-  'beside the access log so that the log is never changed and feedback can be erased.';
+  'Whether a memory was useful to the agent that it was shown to: at most one row for each access. Feedback is kept beside the '
+  'access log so that the log is never changed and feedback can be erased.';
 comment on column public.memory_feedback.access_id is 'The access, in memory_access_log.';
 comment on column public.memory_feedback.packet_id is 'The memory. Feedback on it is deleted with it.';
 comment on column public.memory_feedback.agent_id is 'The caller that made the access.';
@@ -13975,17 +12453,14 @@ comment on column public.memory_feedback.was_useful is 'True if the memory helpe
 comment on column public.memory_feedback.reason is
   'Why the memory helped or did not, in the caller''s words: at most 1000 bytes.';
 comment on column public.memory_feedback.content_hash is
-  'The hash of the text that the memory had when it was shown. Feedback on another text than the present one does '
-  'not count.';
+  'The hash of the text that the memory had when it was shown. Feedback on another text than the present one does not count.';
 comment on column public.memory_feedback.given_at is 'When the feedback was last given.';
-comment on column public.memory_feedback.xid is
-  'The transaction that last gave the feedback. Votes are rolled up in this order.';
+comment on column public.memory_feedback.xid is 'The transaction that last gave the feedback. Votes are rolled up in this order.';
 comment on column public.memory_feedback.tenant_id is 'The tenant of the memory and of the caller.';
 comment on column public.memory_feedback.org_id is 'The org that the caller acted for.';
 comment on column public.memory_feedback.user_id is 'The user that the caller acted for.';
 
-alter table public.memory_feedback enable row level security;
-alter table public.memory_feedback force row level security;
+alter table public.memory_feedback enable row level security, force row level security;
 
 create policy tenant_isolation on public.memory_feedback as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -14011,8 +12486,7 @@ create policy own_feedback on public.memory_feedback as restrictive for update t
     agent_id = (select identity.current_caller())
     and org_id is not distinct from (select identity.current_org_id())
     and user_id is not distinct from (select identity.current_user_id()));
-create policy scope_access on public.memory_feedback to l9_agent
-  using (agent_id = (select identity.current_caller()));
+create policy scope_access on public.memory_feedback to l9_agent using (agent_id = (select identity.current_caller()));
 create policy admin_override on public.memory_feedback to l9_admin using (true);
 create policy platform_override on public.memory_feedback for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('memory_feedback')));
@@ -14031,10 +12505,8 @@ comment on policy own_feedback on public.memory_feedback is 'A caller may change
 comment on policy scope_access on public.memory_feedback is 'Agents see their own feedback.';
 comment on policy admin_override on public.memory_feedback is
   'Admins see the feedback of their tenant''s agents on memories that the admin may read.';
-comment on policy platform_override on public.memory_feedback is
-  'Operators read across tenants, and each read is audited.';
+comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, and each read is audited.';
 comment on policy worker_access on public.memory_feedback is 'The roll-up job reads feedback.';
-
 grant select on public.memory_feedback to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (access_id, packet_id, was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
 grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
@@ -14048,11 +12520,9 @@ create trigger _310_stamp_text before insert or update on public.memory_feedback
 
 call secrets.guard_table('public.memory_feedback', array['agent_id']);
 
-create trigger _500_audit_insert after insert on public.memory_feedback
-  referencing new table as new_rows
+create trigger _500_audit_insert after insert on public.memory_feedback referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();
-create trigger _500_audit_update after update on public.memory_feedback
-  referencing new table as new_rows
+create trigger _500_audit_update after update on public.memory_feedback referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();
 --! EndIncluded 070-importance/030-memory-feedback.sql
 --! Included 070-importance/050-record-feedback.sql
@@ -14061,9 +12531,7 @@ create trigger _500_audit_update after update on public.memory_feedback
 
 create function public.record_feedback(access_id uuid, was_useful boolean, reason text default null)
 returns public.memory_feedback
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   memory_id uuid;
@@ -14081,25 +12549,23 @@ begin
     and a.tenant_id = me.tenant_id and a.agent_id = me.caller
     and a.org_id is not distinct from me.org_id and a.user_id is not distinct from me.user_id;
   if not found then
-    perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
+    perform identity.raise_error('L9OWN',
+      format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
   end if;
   insert into public.memory_feedback as f (access_id, packet_id, was_useful, reason)
   values (record_feedback.access_id, memory_id, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
-  on conflict (access_id) do update set was_useful = excluded.was_useful, reason = excluded.reason
+  on conflict on constraint memory_feedback_pkey do update set was_useful = excluded.was_useful, reason = excluded.reason
   returning f.* into vote;
   return vote;
 exception when foreign_key_violation then
   -- The memory was deleted concurrently.
-  perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
-end
-$$;
-
+  perform identity.raise_error('L9OWN',
+    format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
+end $$;
 comment on function public.record_feedback is
-  'Records whether a memory that the caller was shown was useful, and why (at most 1000 bytes). access_id is that '
-  'of the hit. A second call for the same access replaces the first. Audited. L9OWN if the access does not exist, '
-  'is not the caller''s, or its memory can''t be read any more; the three cases give the same error. Errors: L9OWN, '
-  'L9VAL, L9LIM, L9AUT.';
-
+  'Records whether a memory that the caller was shown was useful, and why (at most 1000 bytes). access_id is that of the hit. A '
+  'second call for the same access replaces the first. Audited. L9OWN if the access does not exist, is not the caller''s, or its '
+  'memory can''t be read any more; the three cases give the same error. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.record_feedback to l9_agent, l9_admin;
 -- Operators get no grant: feedback is for those who work in the tenant.
 --! EndIncluded 070-importance/050-record-feedback.sql
@@ -14111,56 +12577,44 @@ grant execute on function public.record_feedback to l9_agent, l9_admin;
 -- ms otherwise). Their SQL-standard bodies were parsed at creation, so a search_path could not change them. Each
 -- argument occurs once unless callers pass plain columns: an expression that occurs twice would prevent inlining.
 
-create function importance.kind_weight(kind text)
-returns double precision
-language sql immutable parallel safe
+create function importance.kind_weight(kind text) returns double precision language sql immutable parallel safe
 return case
   when kind in ('decision', 'runbook', 'ddl') then 0.3
   when kind in ('todo', 'pr_context', 'change') then -0.3
   else 0
 end::double precision;
-
 comment on function importance.kind_weight is
-  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay useful; todos, '
-  'changes and the context of a pull request go out of date.';
+  'What the kind of a memory adds to its importance, in log-odds: decisions, runbooks and DDL stay useful; todos, changes and '
+  'the context of a pull request go out of date.';
 
 create function importance.importance(
-  estimate double precision,
-  kind text,
-  useful double precision,
-  useless double precision,
-  age_days double precision
-)
+  estimate double precision, kind text, useful double precision, useless double precision, age_days double precision)
 returns double precision
 language sql immutable parallel safe
 return 1 / (1 + exp(-(
   -- The writer's estimate, as log-odds: without other evidence the score is the estimate (.5 exactly, 0 and 1 nearly).
   ln((estimate + 0.02) / (1 - estimate + 0.02))
   + importance.kind_weight(kind)
-  -- 4 (useful - useless) / (useful + useless + 9), written so that useful occurs once. Each agent has one voice of at most 1, which
-  -- moves the sum by at most 0.4 and so the score by less than 0.1.
+  -- 4 (useful - useless) / (useful + useless + 9), written so that useful occurs once. Each agent has one voice of at most
+  -- 1, which moves the sum by at most 0.4 and so the score by less than 0.1.
   + 4.0 * (1 - (2 * useless + 9) / (useful + useless + 9))
   -- Age subtracts at most 0.5, half of it in 180 days.
   - 0.5 * (1 - power(2, -least(age_days / 180, 200)))
 )));
-
 comment on function importance.importance is
-  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1) and '
-  'with the voices of agents that found it useful; it falls with the voices of agents against it and with age. '
-  'useful and useless are sums over agents, each at most 1 (see voice). One agent alone moves the score by less '
-  'than 0.1. docs/explanation/importance.md lists the weights. Pure.';
+  'How much a memory matters, between 0 and 1, both excluded. It rises with the writer''s estimate (0 to 1) and with the voices '
+  'of agents that found it useful; it falls with the voices of agents against it and with age. useful and useless are sums over '
+  'agents, each at most 1 (see voice). One agent alone moves the score by less than 0.1. docs/explanation/importance.md lists '
+  'the weights. Pure.';
 
-create function importance.voice(vote smallint, has_used boolean, has_contradicted boolean)
-returns integer
+create function importance.voice(vote smallint, has_used boolean, has_contradicted boolean) returns integer
 language sql immutable parallel safe
 return greatest(coalesce(vote, has_used::integer) - has_contradicted::integer, -1);
-
 comment on function importance.voice is
-  'What one agent says about a memory: 1 for it, -1 against it, 0 neither. Its last vote (1 or -1) counts; without '
-  'a vote, building on the memory counts for it. Contradicting the memory subtracts 1.';
+  'What one agent says about a memory: 1 for it, -1 against it, 0 neither. Its last vote (1 or -1) counts; without a vote, '
+  'building on the memory counts for it. Contradicting the memory subtracts 1.';
 
-create function importance.decayed(amount double precision, since timestamptz, until timestamptz)
-returns double precision
+create function importance.decayed(amount double precision, since timestamptz, until timestamptz) returns double precision
 language sql immutable parallel safe
 return coalesce(
   amount * power(2::double precision, case
@@ -14169,13 +12623,10 @@ return coalesce(
     when until <= since then 0
   end),
   0);
-
 comment on function importance.decayed is
   'The amount left after a time: it halves every 30 days. The result is 0 if the amount or a time is null.';
-
-grant execute on function
-  importance.kind_weight, importance.importance, importance.voice, importance.decayed
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function importance.kind_weight, importance.importance, importance.voice, importance.decayed to l9_agent,
+  l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 070-importance/060-importance.sql
 --! Included 070-importance/070-memory-signals.sql
 -- Usage statistics of memories. The roll-up job and the functions that write facts keep them up to date;
@@ -14198,28 +12649,24 @@ create table public.memory_signals (
   -- is HOT.
   fillfactor = 45
 );
-
 comment on table public.memory_signals is
-  'Usage statistics of memories: one narrow row for each memory that was ever found, used or contradicted, kept up '
-  'to date by a job. Importance is not stored; importance() computes it from these statistics, the writer''s '
-  'estimate and the memory''s age.';
+  'Usage statistics of memories: one narrow row for each memory that was ever found, used or contradicted, kept up to date by a '
+  'job. Importance is not stored; importance() computes it from these statistics, the writer''s estimate and the memory''s age.';
 comment on column public.memory_signals.packet_id is 'The memory.';
 comment on column public.memory_signals.tenant_id is 'The tenant of the memory.';
 comment on column public.memory_signals.last_accessed is 'When the memory was last found or read.';
 comment on column public.memory_signals.access_count is
   'How often the memory was found or read. It says nothing of importance: being found is not being used.';
 comment on column public.memory_signals.useful is 'How many agents voted that the memory was useful, or built on it.';
-comment on column public.memory_signals.useless is
-  'How many agents voted that the memory was useless, or contradict it.';
+comment on column public.memory_signals.useless is 'How many agents voted that the memory was useless, or contradict it.';
 comment on column public.memory_signals.readers is
-  'How many further agents read the memory in full after they had found it, as of read_at: each counts 1 at its '
-  'last reading, halved every 30 days.';
+  'How many further agents read the memory in full after they had found it, as of read_at: each counts 1 at its last reading, '
+  'halved every 30 days.';
 comment on column public.memory_signals.read_at is 'When the last of these agents read it.';
 comment on column public.memory_signals.contradiction_count is
   'How many agents contradict the memory by facts of other memories.';
 
-alter table public.memory_signals enable row level security;
-alter table public.memory_signals force row level security;
+alter table public.memory_signals enable row level security, force row level security;
 
 create policy tenant_isolation on public.memory_signals as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -14231,13 +12678,10 @@ create policy worker_access on public.memory_signals to l9_worker using (true);
 
 comment on policy tenant_isolation on public.memory_signals is 'Nothing is shared between tenants.';
 comment on policy scope_access on public.memory_signals is
-  'Callers see the statistics of memories that they may read. The caller''s own policies are applied, so this holds '
-  'when a memory moves.';
-comment on policy platform_override on public.memory_signals is
-  'Operators read across tenants, and each read is audited.';
-comment on policy worker_access on public.memory_signals is
-  'The job that rolls up the access log maintains the statistics.';
-
+  'Callers see the statistics of memories that they may read. The caller''s own policies are applied, so this holds when a '
+  'memory moves.';
+comment on policy platform_override on public.memory_signals is 'Operators read across tenants, and each read is audited.';
+comment on policy worker_access on public.memory_signals is 'The job that rolls up the access log maintains the statistics.';
 grant select on public.memory_signals to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, tenant_id, last_accessed, access_count, useful, useless, readers, read_at, contradiction_count)
   on public.memory_signals to l9_worker;
@@ -14265,21 +12709,18 @@ create table importance.memory_voices (
   -- Leaves room in each page for HOT updates. The table has no index but its key.
   fillfactor = 70
 );
-
 comment on table importance.memory_voices is
-  'What each agent did with a memory, one row for each memory and agent, so that an agent counts once however often '
-  'it acts. memory_signals holds the sums.';
+  'What each agent did with a memory, one row for each memory and agent, so that an agent counts once however often it acts. '
+  'memory_signals holds the sums.';
 comment on column importance.memory_voices.packet_id is 'The memory.';
-comment on column importance.memory_voices.agent is
-  'The creator name of the agent; all its tokens, keys and users share it.';
+comment on column importance.memory_voices.agent is 'The creator name of the agent; all its tokens, keys and users share it.';
 comment on column importance.memory_voices.vote is 'Its last feedback: 1 useful, -1 useless; null if it gave none.';
 comment on column importance.memory_voices.read_at is 'When it last read the memory in full after it had found it.';
 comment on column importance.memory_voices.has_cited is
   'True if it wrote a memory that has this one as a parent and that every reader of this one may read.';
 comment on column importance.memory_voices.has_asserted is
   'True if it asserted a fact that the memory, written by another, states.';
-comment on column importance.memory_voices.has_contradicted is
-  'True if it asserted a fact that contradicts the memory.';
+comment on column importance.memory_voices.has_contradicted is 'True if it asserted a fact that contradicts the memory.';
 
 call identity.keep_private('importance.memory_voices',
   jobs => 'The roll-up job counts votes, readings and citations.',
@@ -14290,22 +12731,17 @@ grant select, insert (packet_id, agent, vote, read_at, has_cited), update (vote,
 grant maintain on importance.memory_voices to l9_worker;
 -- Callers have no grant: a reader of a memory need not know who voted how.
 
-create function importance.lock_signals(packet_ids uuid[])
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function importance.lock_signals(packet_ids uuid[]) returns void
+language plpgsql volatile set search_path = '' as $$
 begin
   perform from public.memory_signals s where s.packet_id = any (packet_ids) order by s.packet_id for no key update;
-end
-$$;
-
+end $$;
 comment on function importance.lock_signals is
-  'Locks the statistics of memories, in the order of their ids. A function that changes memory_voices calls this '
-  'first, so that sum_voices() misses no row. Not executable by callers.';
+  'Locks the statistics of memories, in the order of their ids. A function that changes memory_voices calls this first, so that '
+  'sum_voices() misses no row. Not executable by callers.';
 
 -- Adds up all voices again, so that a repeated call does no harm, and writes only rows that change.
-create function importance.sum_voices(packet_ids uuid[])
-returns void
+create function importance.sum_voices(packet_ids uuid[]) returns void
 language sql volatile set search_path = ''
 begin atomic
   with voices as (
@@ -14313,7 +12749,8 @@ begin atomic
       -- The writer does not speak for its own memory.
       case when w.is_writer then least(o.voice, 0) else o.voice end as voice,
       -- Reading counts only for an agent that says nothing else.
-      case when not w.is_writer and v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted) then v.read_at end as read_at
+      case when not w.is_writer and v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted)
+        then v.read_at end as read_at
     from importance.memory_voices v
     cross join lateral (select importance.voice(v.vote, v.has_cited or v.has_asserted, v.has_contradicted) as voice) o
     cross join lateral (
@@ -14341,19 +12778,15 @@ begin atomic
     and (s.useful, s.useless, s.readers, s.read_at, s.contradiction_count)
       is distinct from (n.useful, n.useless, n.readers, n.read_at, n.contradictions::integer);
 end;
-
 comment on function importance.sum_voices is
-  'Writes the sums of memory_voices to memory_signals. The caller must have called lock_signals(). Not executable '
-  'by callers.';
-
+  'Writes the sums of memory_voices to memory_signals. The caller must have called lock_signals(). Not executable by callers.';
 grant execute on function importance.lock_signals, importance.sum_voices to l9_worker;
 --! EndIncluded 070-importance/080-memory-voices.sql
 --! Included 070-importance/090-importance-of-memory.sql
 -- The learned importance and the counters of a memory. GraphQL shows the public functions as fields of a memory, and
 -- searches call importance_of().
 
-create function importance.importance_of(memory public.packet_store, signals public.memory_signals, at timestamptz)
-returns real
+create function importance.importance_of(memory public.packet_store, signals public.memory_signals, at timestamptz) returns real
 language sql immutable parallel safe
 return importance.importance(
   (memory).importance_score,
@@ -14365,51 +12798,41 @@ return importance.importance(
     + importance.decayed(least((memory).access_count, 1)::double precision, (memory).last_accessed, at)),
   least((memory).contradiction_count, 1) + coalesce((signals).useless, 0),
   greatest(extract(epoch from at - (memory)."timestamp")::double precision / 86400, 0))::real;
-
 comment on function importance.importance_of is
-  'The importance() of a memory at a time, given its usage statistics; null signals mean that it was never found or '
-  'used. Pure.';
-
+  'The importance() of a memory at a time, given its usage statistics; null signals mean that it was never found or used. Pure.';
 grant execute on function importance.importance_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
-create function public.packet_store_importance_score(memory public.packet_store)
-returns real
+create function public.packet_store_importance_score(memory public.packet_store) returns real
 language sql stable parallel safe set search_path = ''
 return importance.importance_of(
   memory, (select s from public.memory_signals s where s.packet_id = (memory).packet_id), pg_catalog.now());
 
-create function public.packet_store_access_count(memory public.packet_store)
-returns bigint
+create function public.packet_store_access_count(memory public.packet_store) returns bigint
 language sql stable parallel safe set search_path = ''
 return (memory).access_count
   + coalesce((select s.access_count from public.memory_signals s where s.packet_id = (memory).packet_id), 0);
 
-create function public.packet_store_last_accessed(memory public.packet_store)
-returns timestamptz
+create function public.packet_store_last_accessed(memory public.packet_store) returns timestamptz
 language sql stable parallel safe set search_path = ''
 return greatest(
   (memory).last_accessed, (select s.last_accessed from public.memory_signals s where s.packet_id = (memory).packet_id));
 
-create function public.packet_store_contradiction_count(memory public.packet_store)
-returns integer
+create function public.packet_store_contradiction_count(memory public.packet_store) returns integer
 language sql stable parallel safe set search_path = ''
 return (memory).contradiction_count
   + coalesce((select s.contradiction_count from public.memory_signals s where s.packet_id = (memory).packet_id), 0);
 
 comment on function public.packet_store_importance_score is
-  'How much the memory matters, from 0 to 1: computed from the writer''s estimate, its kind, what agents do with it '
-  '(votes, reading after a search, citations, contradictions: one voice an agent) and its age.';
+  'How much the memory matters, from 0 to 1: computed from the writer''s estimate, its kind, what agents do with it (votes, '
+  'reading after a search, citations, contradictions: one voice an agent) and its age.';
 comment on function public.packet_store_access_count is
   'How often the memory was found or read, up to the last roll-up of the access log.';
 comment on function public.packet_store_last_accessed is
   'When the memory was last found or read, up to the last roll-up of the access log.';
 comment on function public.packet_store_contradiction_count is
   'How many agents contradict this memory by facts of other memories.';
-
-grant execute on function
-  public.packet_store_importance_score, public.packet_store_access_count, public.packet_store_last_accessed,
-  public.packet_store_contradiction_count
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.packet_store_importance_score, public.packet_store_access_count,
+  public.packet_store_last_accessed, public.packet_store_contradiction_count to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/090-importance-of-memory.sql
 --! Included 070-importance/100-pending-recounts.sql
 -- The queue of memories whose voices must be counted again. Triggers of feedback and of packet_store fill it, and the
@@ -14422,10 +12845,9 @@ create table importance.pending_recounts (
   packet_id uuid not null,
   queued_at timestamptz not null default clock_timestamp()
 );
-
 comment on table importance.pending_recounts is
-  'Queue of memories whose voices must be counted again, because a memory that cites them was written, changed or '
-  'deleted, or feedback was deleted.';
+  'Queue of memories whose voices must be counted again, because a memory that cites them was written, changed or deleted, or '
+  'feedback was deleted.';
 comment on column importance.pending_recounts.recount_id is 'The order of the queue.';
 comment on column importance.pending_recounts.packet_id is 'The memory, which may have been deleted since.';
 comment on column importance.pending_recounts.queued_at is 'When the row was queued.';
@@ -14436,22 +12858,17 @@ call identity.keep_private('importance.pending_recounts',
 
 grant select, delete on importance.pending_recounts to l9_worker;
 
-create function importance.tg_memory_feedback__recount()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function importance.tg_memory_feedback__recount() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   insert into importance.pending_recounts (packet_id) select distinct o.packet_id from old_rows o;
   return null;
-end
-$$;
-
+end $$;
 comment on function importance.tg_memory_feedback__recount is
-  'Queues the memories on which feedback was deleted, so that an erased vote stops counting. Definer: callers '
-  'can''t write the queue.';
+  'Queues the memories on which feedback was deleted, so that an erased vote stops counting. Definer: callers can''t write the '
+  'queue.';
 
-create trigger _900_recount after delete on public.memory_feedback
-  referencing old table as old_rows
+create trigger _900_recount after delete on public.memory_feedback referencing old table as old_rows
   for each statement execute function importance.tg_memory_feedback__recount();
 --! EndIncluded 070-importance/100-pending-recounts.sql
 --! Included 070-importance/110-memory-citations.sql
@@ -14467,20 +12884,18 @@ create table importance.memory_citations (
 );
 
 create index memory_citations_cited_by_idx on importance.memory_citations (cited_by);
-
 comment on table importance.memory_citations is
-  'Which memories rest on which: parent_ids, one row for each parent, so that the memories that cite one are found '
-  'without a scan.';
+  'Which memories rest on which: parent_ids, one row for each parent, so that the memories that cite one are found without a '
+  'scan.';
 comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
 comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
 comment on column importance.memory_citations.content_hash is
-  'The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of '
-  'another text than the present one does not count.';
+  'The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of another text than '
+  'the present one does not count.';
 
 alter table importance.memory_citations alter column content_hash set statistics 0;
 
-alter table importance.memory_citations enable row level security;
-alter table importance.memory_citations force row level security;
+alter table importance.memory_citations enable row level security, force row level security;
 
 create policy scope_access on importance.memory_citations for select to l9_agent, l9_admin
   using (exists (select from public.packet_store p where p.packet_id = memory_citations.cited_by));
@@ -14491,23 +12906,19 @@ create policy platform_override on importance.memory_citations for select to l9_
 create policy worker_access on importance.memory_citations for select to l9_worker using (true);
 create policy definer_functions on importance.memory_citations to l9_owner using (true);
 comment on policy scope_access on importance.memory_citations is
-  'A row tells of the memory that cites, so it is visible to callers that may read that memory. A parent is visible '
-  'to all of them.';
-comment on policy platform_override on importance.memory_citations is
-  'Operators read across tenants, and each read is audited.';
+  'A row tells of the memory that cites, so it is visible to callers that may read that memory. A parent is visible to all of '
+  'them.';
+comment on policy platform_override on importance.memory_citations is 'Operators read across tenants, and each read is audited.';
 comment on policy worker_access on importance.memory_citations is 'The roll-up job counts citations.';
 comment on policy definer_functions on importance.memory_citations is 'A trigger of packet_store copies parent_ids.';
-
 grant select on importance.memory_citations to l9_agent, l9_admin, l9_platform_admin;
 grant select, maintain on importance.memory_citations to l9_worker;
 -- Callers have no write privilege: the rows follow from parent_ids.
 
 -- Compares the parents before and after the write, changes only the rows that differ, and queues all of them for a
 -- recount.
-create function importance.tg_packet_store__cite()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function importance.tg_packet_store__cite() returns trigger
+language plpgsql security definer set search_path = '' as $$
 declare
   were uuid[] := case when tg_op = 'INSERT' then '{}' else old.parent_ids end;
   become uuid[] := case when tg_op = 'DELETE' then '{}' else new.parent_ids end;
@@ -14524,7 +12935,8 @@ begin
   end if;
   if tg_op <> 'DELETE' and were <> become then
     insert into importance.memory_citations (cited_by, packet_id, content_hash)
-    select new.packet_id, p.id, importance.text_hash_at(p.id, clock_timestamp()) from unnest(become) as p (id) where p.id <> all (were);
+    select new.packet_id, p.id, importance.text_hash_at(p.id, clock_timestamp()) from unnest(become) as p (id)
+    where p.id <> all (were);
   end if;
   insert into importance.pending_recounts (packet_id)
   select p.id from unnest(were) as p (id)
@@ -14534,16 +12946,13 @@ begin
   -- The memory itself may have moved away from those that cite it, or towards them.
   select c.packet_id from importance.memory_citations c where tg_op = 'UPDATE' and c.packet_id = new.packet_id;
   return null;
-end
-$$;
-
+end $$;
 comment on function importance.tg_packet_store__cite is
-  'Keeps memory_citations in step with parent_ids and queues the memories whose citations may count differently '
-  'now. Definer: callers can''t write these tables.';
+  'Keeps memory_citations in step with parent_ids and queues the memories whose citations may count differently now. Definer: '
+  'callers can''t write these tables.';
 
 create trigger _640_cite_insert after insert on public.packet_store
-  for each row when (new.parent_ids <> '{}')
-  execute function importance.tg_packet_store__cite();
+  for each row when (new.parent_ids <> '{}') execute function importance.tg_packet_store__cite();
 create trigger _640_cite_delete after delete on public.packet_store
   for each row execute function importance.tg_packet_store__cite();
 create trigger _640_cite_update after update on public.packet_store
@@ -14557,8 +12966,7 @@ create trigger _640_cite_update after update on public.packet_store
   execute function importance.tg_packet_store__cite();
 
 create function importance.tg_packet_store__recount_text() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   if exists (select from importance.memory_voices v where v.packet_id = new.packet_id) then
     perform importance.lock_signals(array[new.packet_id]);
@@ -14566,12 +12974,10 @@ begin
     insert into importance.pending_recounts (packet_id) values (new.packet_id);
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function importance.tg_packet_store__recount_text is
-  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. '
-  'Definer: callers can''t write these tables.';
+  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. Definer: callers '
+  'can''t write these tables.';
 
 create trigger _640_recount_text after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)
@@ -14587,15 +12993,12 @@ create table importance.access_roll_up (
   newest_at timestamptz not null default '-infinity',
   rolled_up_at timestamptz
 );
-
 comment on table importance.access_roll_up is 'How far the access log and feedback have been rolled up: one row.';
-comment on column importance.access_roll_up.is_only is
-  'Always true; as the primary key it limits the table to one row.';
+comment on column importance.access_roll_up.is_only is 'Always true; as the primary key it limits the table to one row.';
 comment on column importance.access_roll_up.to_xid is
   'Everything written by transactions before this one is included in memory_signals.';
 comment on column importance.access_roll_up.era_after is
-  'Accesses up to this time were written in another cluster, from which this database was restored, and are all '
-  'rolled up.';
+  'Accesses up to this time were written in another cluster, from which this database was restored, and are all rolled up.';
 comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
 comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
 
@@ -14610,44 +13013,30 @@ insert into importance.access_roll_up default values;
 -- Counts who read, voted on and cited memories. The roll-up of the access log calls count_reads() and
 -- count_votes_and_citations().
 
-create function importance.could_read(access importance.memory_access_log, memory public.packet_store)
-returns boolean
+create function importance.could_read(access importance.memory_access_log, memory public.packet_store) returns boolean
 language sql immutable parallel safe
 return (memory).tenant_id = (access).tenant_id and (memory).scope = (access).scope
   and (memory).project_id is not distinct from (access).project_id
   and ((access).is_admin
-    or ((memory).org_id is null or (memory).org_id = (access).org_id) and ((memory).user_id is null or (memory).user_id = (access).user_id));
-
+    or ((memory).org_id is null or (memory).org_id = (access).org_id)
+    and ((memory).user_id is null or (memory).user_id = (access).user_id));
 comment on function importance.could_read is
-  'True if the caller of an access could read the memory. Callers could forge rows of the log, so that only such '
-  'rows count.';
+  'True if the caller of an access could read the memory. Callers could forge rows of the log, so that only such rows count.';
 
-create function importance.agent_of(tenant_id uuid, caller text)
-returns text
+create function importance.agent_of(tenant_id uuid, caller text) returns text
 language sql stable parallel safe security definer set search_path = ''
 return coalesce(
   (select a.creator from public.actors a where a.tenant_id = agent_of.tenant_id and a.caller = agent_of.caller), agent_of.caller);
-
 comment on function importance.agent_of is
-  'The creator name of a caller, under which its writes, votes and readings are one voice. Definer: jobs don''t '
-  'read actors.';
+  'The creator name of a caller, under which its writes, votes and readings are one voice. Definer: jobs don''t read actors.';
 
-create function importance.read_window()
-returns interval
-language sql immutable parallel safe
-return interval '1 hour';
+create function importance.read_window() returns interval language sql immutable parallel safe return interval '1 hour';
+comment on function importance.read_window is 'How long after a search a get_memory of a hit by the same agent counts as use.';
 
-comment on function importance.read_window is
-  'How long after a search a get_memory of a hit by the same agent counts as use.';
-
-create function importance.first_access_id(at timestamptz)
-returns uuid
-language sql immutable parallel safe
+create function importance.first_access_id(at timestamptz) returns uuid language sql immutable parallel safe
 return (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
-
 comment on function importance.first_access_id is
-  'Not greater than the id of any access at or after this time, so that the key of the access log serves ranges of '
-  'time.';
+  'Not greater than the id of any access at or after this time, so that the key of the access log serves ranges of time.';
 
 create function importance.reads_after_search(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns table (packet_id uuid, access_id uuid)
@@ -14673,15 +13062,12 @@ begin atomic
     and s.accessed_at between r.accessed_at - importance.read_window() and r.accessed_at
   where s.access_id >= (select b.first_id from bounds b) and s.access_id < (select b.last_id from bounds b);
 end;
-
 comment on function importance.reads_after_search is
-  'The accesses of these transactions that read a memory in full, after a search had shown it to the same agent '
-  'within read_window(). Not executable by callers.';
+  'The accesses of these transactions that read a memory in full, after a search had shown it to the same agent within '
+  'read_window(). Not executable by callers.';
 
-create function importance.count_reads(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz)
-returns uuid[]
-language plpgsql volatile set search_path = ''
-as $$
+create function importance.count_reads(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz) returns uuid[]
+language plpgsql volatile set search_path = '' as $$
 declare
   read_ids uuid[];
 begin
@@ -14691,26 +13077,21 @@ begin
     join importance.memory_access_log a on a.access_id = r.access_id and a.accessed_at = uuid_extract_timestamp(r.access_id)
     join unnest(count_reads.packet_ids) as l (id) on l.id = r.packet_id
     join public.packet_store p on p.packet_id = l.id and importance.could_read(a, p)
-    where importance.text_hash_at(p.packet_id, a.accessed_at) = p.content_hash
-    group by 1, 2
+    where importance.text_hash_at(p.packet_id, a.accessed_at) = p.content_hash group by 1, 2
   ), written as (
     insert into importance.memory_voices as v (packet_id, agent, read_at)
     select r.packet_id, r.agent, r.read_at from reads r order by r.packet_id, r.agent
-    on conflict (packet_id, agent) do update set read_at = greatest(v.read_at, excluded.read_at)
-    returning v.packet_id
+    on conflict (packet_id, agent) do update set read_at = greatest(v.read_at, excluded.read_at) returning v.packet_id
   )
   select coalesce(array_agg(distinct w.packet_id), '{}') into read_ids from written w;
   return read_ids;
-end
-$$;
-
+end $$;
 comment on function importance.count_reads is
-  'Writes to memory_voices who read which of these memories after a search, and returns the memories read. They '
-  'must be locked. Not executable by callers.';
+  'Writes to memory_voices who read which of these memories after a search, and returns the memories read. They must be locked. '
+  'Not executable by callers.';
 
 -- Takes the last vote of each agent on the present text, and the citations by memories that have the same readers.
-create function importance.count_votes_and_citations(packet_ids uuid[])
-returns void
+create function importance.count_votes_and_citations(packet_ids uuid[]) returns void
 language sql volatile set search_path = ''
 begin atomic
   with votes as (
@@ -14719,8 +13100,7 @@ begin atomic
     from public.memory_feedback f
     join public.packet_store p on p.packet_id = f.packet_id and p.content_hash = f.content_hash
     cross join lateral (select importance.agent_of(f.tenant_id, f.agent_id) as agent) a
-    where f.packet_id = any (packet_ids)
-    order by f.packet_id, a.agent, f.given_at desc, f.access_id desc
+    where f.packet_id = any (packet_ids) order by f.packet_id, a.agent, f.given_at desc, f.access_id desc
   ), citing as (
     -- Importance is the same for all readers of a memory, so a memory that one of them can't read, or not as long, must not
     -- count. Parents are never hidden from readers of the child, so equal audiences are the only ones that qualify.
@@ -14749,22 +13129,17 @@ begin atomic
   on conflict (packet_id, agent) do update set vote = excluded.vote, has_cited = excluded.has_cited
   where (v.vote, v.has_cited) is distinct from (excluded.vote, excluded.has_cited);
 end;
-
 comment on function importance.count_votes_and_citations is
-  'Writes to memory_voices what each agent last voted on these memories, and who wrote memories that rest on them. '
-  'They must be locked. Counting again does no harm. Not executable by callers.';
-
-grant execute on function
-  importance.could_read, importance.agent_of, importance.read_window, importance.first_access_id,
-  importance.reads_after_search, importance.count_reads, importance.count_votes_and_citations
-to l9_worker;
+  'Writes to memory_voices what each agent last voted on these memories, and who wrote memories that rest on them. They must be '
+  'locked. Counting again does no harm. Not executable by callers.';
+grant execute on function importance.could_read, importance.agent_of, importance.read_window, importance.first_access_id,
+  importance.reads_after_search, importance.count_reads, importance.count_votes_and_citations to l9_worker;
 --! EndIncluded 070-importance/130-count-voices.sql
 --! Included 070-importance/140-roll-up-accesses.sql
 -- Adds the access log and feedback to memory_signals. The roll-up job asks are_accesses_waiting(); roll_up_accesses()
 -- then calls roll_up_accesses_between(). Metrics call access_backlog().
 
-create function importance.count_accesses(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz)
-returns void
+create function importance.count_accesses(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz) returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into public.memory_signals as s (packet_id, tenant_id, last_accessed, access_count)
@@ -14773,24 +13148,20 @@ begin atomic
   -- A join, because the list is long and `any` would walk it for each access.
   join unnest(packet_ids) as l (id) on l.id = a.target_id
   join public.packet_store p on p.packet_id = l.id and importance.could_read(a, p)
-  where a.target_type = 'memory' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after
-  group by p.packet_id
+  where a.target_type = 'memory' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after group by p.packet_id
   order by p.packet_id
   on conflict (packet_id) do update set
     access_count = s.access_count + excluded.access_count,
     last_accessed = greatest(s.last_accessed, excluded.last_accessed);
 end;
-
 comment on function importance.count_accesses is
-  'Adds the accesses of these transactions to access_count and last_accessed of these memories, which must be '
-  'locked. Not executable by callers.';
+  'Adds the accesses of these transactions to access_count and last_accessed of these memories, which must be locked. Not '
+  'executable by callers.';
 
 -- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed
 -- meanwhile.
-create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   voted_ids uuid[];
   recounted_ids uuid[];
@@ -14839,16 +13210,13 @@ begin
     perform importance.count_votes_and_citations(recounted_ids);
     perform importance.sum_voices(recounted_ids);
   end if;
-end
-$$;
-
+end $$;
 comment on function importance.roll_up_accesses_between is
-  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts again the '
-  'voices of agents on the memories that they read or voted on, and on up to 10,000 that are queued in '
-  'pending_recounts. Not executable by callers: roll_up_accesses() chooses the range.';
+  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts again the voices of '
+  'agents on the memories that they read or voted on, and on up to 10,000 that are queued in pending_recounts. Not executable by '
+  'callers: roll_up_accesses() chooses the range.';
 
-create function importance.are_accesses_waiting()
-returns boolean
+create function importance.are_accesses_waiting() returns boolean
 language sql stable set search_path = ''
 begin atomic
   select exists (
@@ -14861,7 +13229,6 @@ begin atomic
     or r.to_xid > pg_snapshot_xmax(pg_current_snapshot())
   from importance.access_roll_up r;
 end;
-
 comment on function importance.are_accesses_waiting is
   'True if there may be something to roll up. Cheap, for a job that asks often.';
 
@@ -14881,23 +13248,17 @@ begin atomic
     (select n.queued_at from importance.pending_recounts n limit 100000)
   ) w;
 end;
-
 comment on function importance.access_backlog is
-  'How many accesses, votes and recounts are not rolled up yet (at most 100,000 of each are counted), the age of '
-  'the oldest in seconds, and when something was last rolled up.';
-
-grant execute on function
-  importance.count_accesses, importance.roll_up_accesses_between, importance.are_accesses_waiting,
-  importance.access_backlog
-to l9_worker;
+  'How many accesses, votes and recounts are not rolled up yet (at most 100,000 of each are counted), the age of the oldest in '
+  'seconds, and when something was last rolled up.';
+grant execute on function importance.count_accesses, importance.roll_up_accesses_between, importance.are_accesses_waiting,
+  importance.access_backlog to l9_worker;
 --! EndIncluded 070-importance/140-roll-up-accesses.sql
 --! Included 070-importance/150-drop-access-partition.sql
 -- Drops a past month of the access log. Operators call it in psql or GraphQL.
 
-create function public.drop_access_partition(month date)
-returns bigint
-language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s'
-as $$
+create function public.drop_access_partition(month date) returns bigint
+language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s' as $$
 declare
   partition constant text := audit.require_past_partition('importance.memory_access_log', month);
   roll_up importance.access_roll_up;
@@ -14906,7 +13267,8 @@ declare
 begin
   execute format('lock table only partitions.%I in access exclusive mode', partition);
   select * into strict roll_up from importance.access_roll_up;
-  select count(*), coalesce(bool_and(a.xid < roll_up.to_xid or a.accessed_at <= roll_up.era_after), true) into dropped, is_rolled_up
+  select count(*),
+    coalesce(bool_and(a.xid < roll_up.to_xid or a.accessed_at <= roll_up.era_after), true) into dropped, is_rolled_up
   from importance.memory_access_log a
   where a.accessed_at >= date_trunc('month', month::timestamptz)
     and a.accessed_at < date_trunc('month', month::timestamptz) + interval '1 month';
@@ -14917,19 +13279,16 @@ begin
   perform audit.write_audit('CLEANUP', 'memory_access_log', details => jsonb_build_object(
     'dropped', format('partitions.%I', partition), 'rows', dropped));
   return dropped;
-end
-$$;
-
+end $$;
 comment on function public.drop_access_partition is
   'Drops a past month of the access log once it is rolled up, and returns how many rows it held. The statistics in '
-  'memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the owner of a table can drop '
-  'partitions. Errors: L9VAL, naming month.';
-
+  'memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the owner of a table can drop partitions. '
+  'Errors: L9VAL, naming month.';
 grant execute on function public.drop_access_partition to l9_platform_admin;
 --! EndIncluded 070-importance/150-drop-access-partition.sql
 --! Included 070-importance/160-semantic-memory.sql
--- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings, under
--- the policies of its reader, with the columns and the payload of the old table.
+-- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings,
+-- under the policies of its reader, with the columns and the payload of the old table.
 
 create view public.semantic_memory with (security_invoker = true, security_barrier = true) as
 select
@@ -14967,22 +13326,19 @@ cross join lateral (select public.packet_store_importance_score(p) as learned) i
 where e.model = (select embeddings.serving_model())
   -- Contexts are left out because their payload would have to show words of another memory, the predecessor.
   and e.embedding_type <> 'context';
-
 comment on view public.semantic_memory is
-  'The vectors of the model that serves, of memories whole and in chunks, with the texts that they were made from. '
-  'It exists for readers of the old table of this name and is read only; new readers call search_memory().';
+  'The vectors of the model that serves, of memories whole and in chunks, with the texts that they were made from. It exists for '
+  'readers of the old table of this name and is read only; new readers call search_memory().';
 comment on column public.semantic_memory.embedding_id is 'The vector, as in memory_embeddings.';
-comment on column public.semantic_memory.agent_id is
-  'The agent in the metadata of the memory; if there is none, its creator.';
+comment on column public.semantic_memory.agent_id is 'The agent in the metadata of the memory; if there is none, its creator.';
 comment on column public.semantic_memory.vector is
-  'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends '
-  'it to clients.';
+  'L2-normalised, padded with zeros to 1536 dimensions. Only database sessions can read it: the gateway never sends it to '
+  'clients.';
 comment on column public.semantic_memory.payload is
-  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (as importance_score), '
-  'estimated_importance (that of the writer) and metadata, built from the memory.';
+  'packet_id, text (of the chunk or the whole memory), kind, tags, importance (as importance_score), estimated_importance (that '
+  'of the writer) and metadata, built from the memory.';
 comment on column public.semantic_memory.packet_id is 'The memory.';
-comment on column public.semantic_memory.embedding_type is
-  'Type of the text that was embedded: content or reasoning.';
+comment on column public.semantic_memory.embedding_type is 'Type of the text that was embedded: content or reasoning.';
 comment on column public.semantic_memory.model is 'The model that made the vector, which is the one that serves.';
 comment on column public.semantic_memory.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
 comment on column public.semantic_memory.tenant_id is 'Tenant of the memory.';
@@ -14993,20 +13349,18 @@ comment on column public.semantic_memory.scope is 'Scope of the memory.';
 comment on column public.semantic_memory.created_at is 'Time when the text was embedded.';
 comment on column public.semantic_memory.updated_at is 'Time when a caller last changed the memory.';
 
-comment on column public.semantic_memory.importance_score is
-  'How much the memory matters, from 0 to 1, as learned from its use.';
+comment on column public.semantic_memory.importance_score is 'How much the memory matters, from 0 to 1, as learned from its use.';
 comment on column public.semantic_memory.access_count is 'How often the memory was found or read.';
 comment on column public.semantic_memory.correlation_id is 'Correlation id of the memory.';
 comment on column public.semantic_memory.session_id is 'Session of the memory.';
 comment on column public.semantic_memory.trace_id is 'Trace of the memory.';
-
 grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 070-importance/160-semantic-memory.sql
 --! Included 075-documents/000-schema.sql
 create schema documents;
 comment on schema documents is
-  'Functions that cut the Markdown of documents into sections and keep them. They are not exposed over GraphQL; '
-  'callers may execute only the functions granted one by one.';
+  'Functions that cut the Markdown of documents into sections and keep them. They are not exposed over GraphQL; callers may '
+  'execute only the functions granted one by one.';
 grant usage on schema documents to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 075-documents/000-schema.sql
 --! Included 075-documents/010-limits.sql
@@ -15023,10 +13377,8 @@ comment on function documents.min_section_bytes is 'A section that is shorter is
 comment on function documents.max_section_bytes is
   'A text that is longer is cut: 3 KiB. White space is never cut off, so a section with much of it can be longer.';
 
-create function documents.check_body(body_md text)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function documents.check_body(body_md text) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if octet_length(body_md) > documents.max_body_bytes() then
     perform identity.raise_error('L9LIM',
@@ -15034,21 +13386,16 @@ begin
   elsif body_md is null or identity.is_blank(body_md) then
     perform identity.raise_error('L9VAL', 'body_md: must not be blank', 'body_md');
   end if;
-end
-$$;
-
+end $$;
 comment on function documents.check_body is 'Raises L9LIM or L9VAL for a Markdown that is too long or blank.';
-
-grant execute on function
-  documents.max_body_bytes, documents.min_section_bytes, documents.max_section_bytes, documents.check_body
-to l9_agent, l9_admin;
+grant execute on function documents.max_body_bytes, documents.min_section_bytes, documents.max_section_bytes, documents.check_body
+  to l9_agent, l9_admin;
 --! EndIncluded 075-documents/010-limits.sql
 --! Included 075-documents/020-find-marks.sql
 -- Reads the headings and fences of a Markdown. The functions that cut a document call find_marks(), and
 -- memory_store() calls title_of().
 
-create function documents.atoms(body_md text)
-returns table (line integer, text text, is_followed_by_blanks boolean)
+create function documents.atoms(body_md text) returns table (line integer, text text, is_followed_by_blanks boolean)
 language sql immutable parallel safe set search_path = ''
 begin atomic
   -- Blank lines go with the line before them; a regular expression over the whole text would take several times as long.
@@ -15058,38 +13405,30 @@ begin atomic
   ), joined as (
     select min(l.n)::integer as line, l.atom,
       string_agg(l.text, E'\n' order by l.n) || case when max(l.n) < min(l.many) then E'\n' else '' end as text
-    from lines l
-    group by l.atom
+    from lines l group by l.atom
   )
   select j.line, j.text, j.atom = 0 or strpos(j.text, E'\n') between 1 and length(j.text) - 1
   from joined j
-  where j.text <> ''
-  order by j.line;
+  where j.text <> '' order by j.line;
 end;
-
 comment on function documents.atoms is
-  'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and '
-  'before them the blank lines at its beginning. Joined they are the same text. Lines count from 1.';
+  'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the '
+  'blank lines at its beginning. Joined they are the same text. Lines count from 1.';
 
-create function documents.end_of_fence(fence text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function documents.end_of_fence(fence text) returns text language sql immutable parallel safe set search_path = ''
 return case fence
   when '---' then '^(---|\.\.\.)[ \t\r]*$'
   when '+++' then '^\+\+\+[ \t\r]*$'
   when '<!--' then '-->'
   else pg_catalog.format('^ {0,3}[%s]{%s,}[ \t\r]*$', pg_catalog.left(fence, 1), pg_catalog.length(fence)) end;
-
 comment on function documents.end_of_fence is
-  'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at '
-  'least as many marks.';
+  'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at least as many '
+  'marks.';
 
 -- Looks only at lines that can be a mark, in order, and remembers which fence is open.
 create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
-language plpgsql immutable parallel safe set search_path = ''
-as $$
-#variable_conflict use_variable
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- --- (YAML) or +++ (TOML), so that the fields at the start of a file are no headings, as in a fence.
   front_matter constant text := case when open_fence is null then
@@ -15142,7 +13481,8 @@ begin
       heading := regexp_replace(regexp_replace(candidate.text, '^ *#+', ''), '(^|[ \t])#*[ \t\r]*$', '');
     -- A paragraph of one line above = or -: longer ones are nearly always a paragraph above a rule.
     elsif candidate.text ~ '^ {0,3}[-=]' and candidate.previous ~ '\S' and candidate.before_that !~ '\S'
-      and candidate.previous !~ '^(    | {0,3}(\t|[>#|<]|[-*+][ \t]|[0-9]+[.)][ \t]|`{3}|~{3}|([-*_][ \t]*){3,}\r?$)|.*-->[ \t\r]*$)' then
+      and candidate.previous !~ '^(    | {0,3}(\t|[>#|<]|[-*+][ \t]|[0-9]+[.)][ \t]|`{3}|~{3}|([-*_][ \t]*){3,}\r?$)'
+        '|.*-->[ \t\r]*$)' then
       line := candidate.n - 1;
       level := case when candidate.text ~ '=' then 1 else 2 end;
       heading := candidate.previous;
@@ -15152,36 +13492,28 @@ begin
       return next;
     end if;
   end loop;
-end
-$$;
-
+end $$;
 comment on function documents.find_marks is
-  'The one reader of headings: those of a Markdown outside fenced code, front matter and comments of HTML (level 1 '
-  'to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes '
-  '(fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none '
-  'is; null at the start of a document, where front matter may stand.';
+  'The one reader of headings: those of a Markdown outside fenced code, front matter and comments of HTML (level 1 to 6; the '
+  'heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines '
+  'count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, '
+  'where front matter may stand.';
 
-create function documents.title_of(body_md text, source_url text)
-returns text
+create function documents.title_of(body_md text, source_url text) returns text
 language sql immutable parallel safe set search_path = ''
 return coalesce(
   (select m.heading from documents.find_marks(body_md) m where m.heading is not null order by m.line limit 1),
   nullif(btrim(left(btrim(substring(source_url from '([^/]*)/*$')), 500)), ''));
-
 comment on function documents.title_of is
-  'The title of a document whose writer names none: its first heading, or else the end of the path where it comes '
-  'from. Null: it has neither.';
-
-grant execute on function
-  documents.atoms, documents.end_of_fence, documents.find_marks, documents.title_of
-to l9_agent, l9_admin;
+  'The title of a document whose writer names none: its first heading, or else the end of the path where it comes from. Null: it '
+  'has neither.';
+grant execute on function documents.atoms, documents.end_of_fence, documents.find_marks, documents.title_of to l9_agent, l9_admin;
 --! EndIncluded 075-documents/020-find-marks.sql
 --! Included 075-documents/030-cut-markdown.sql
 -- Cuts a Markdown into sections. Documents are stored so, through cut_again() and store_body(); in psql,
 -- cut_markdown() shows where a text would be cut.
 
-create function documents.parts_of_line(line text)
-returns table (part integer, text text)
+create function documents.parts_of_line(line text) returns table (part integer, text text)
 language sql immutable parallel safe set search_path = ''
 begin atomic
   -- In two steps, because finding the n-th character takes n steps.
@@ -15197,18 +13529,14 @@ begin atomic
   cross join lateral generate_series(1, length(l.text), l.short) as s (start)
   order by l.start, s.start;
 end;
-
 comment on function documents.parts_of_line is 'A line of more than max_section_bytes() in parts of about that size.';
 
 -- Adds line after line to a piece. Once the next line would make it too long, it ends at the last border between
 -- paragraphs.
-create function documents.cut(body_md text, open_fence text default null)
-returns text[]
+create function documents.cut(body_md text, open_fence text default null) returns text[]
 language plpgsql immutable parallel safe set search_path = ''
 -- A text has any number of lines, of which the planner knows nothing.
-set enable_nestloop = off
-as $$
-#variable_conflict use_variable
+set enable_nestloop = off as $$
 declare
   least constant integer := documents.min_section_bytes();
   most constant integer := documents.max_section_bytes();
@@ -15239,7 +13567,8 @@ begin
       where octet_length(a.text) > most and d.text <> '') p
     order by a.line, p.part
   loop
-    if atom.part = 1 and atom.is_heading and octet_length(paragraphs) + octet_length(rest) >= least and paragraphs || rest ~ '\S' then
+    if atom.part = 1 and atom.is_heading and octet_length(paragraphs) + octet_length(rest) >= least
+        and paragraphs || rest ~ '\S' then
       pieces := pieces || (paragraphs || rest);
       paragraphs := '';
       rest := '';
@@ -15270,13 +13599,11 @@ begin
   end if;
   pieces[cardinality(pieces)] := pieces[cardinality(pieces)] || rest;
   return pieces;
-end
-$$;
-
+end $$;
 comment on function documents.cut is
-  'The pieces of a Markdown in order, which joined are the same text: cut at headings outside fenced code, where at '
-  'least min_section_bytes() precede; a piece of more than max_section_bytes() is cut between paragraphs, else '
-  'between lines, else between characters. No piece is blank, unless all is. open_fence: as in find_marks().';
+  'The pieces of a Markdown in order, which joined are the same text: cut at headings outside fenced code, where at least '
+  'min_section_bytes() precede; a piece of more than max_section_bytes() is cut between paragraphs, else between lines, else '
+  'between characters. No piece is blank, unless all is. open_fence: as in find_marks().';
 
 create function documents.with_headings(pieces text[], title text)
 returns table (n integer, heading text, level integer, body_md text)
@@ -15287,7 +13614,8 @@ begin atomic
   ), placed as materialized (
     -- The line of its first text: after all lines of the pieces before it and its own blank ones.
     select p.n::integer, p.text, 1 + length(blank.lines) - length(replace(blank.lines, E'\n', ''))
-        + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', ''))) over (order by p.n rows between unbounded preceding and 1 preceding), 0) as line
+        + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', '')))
+          over (order by p.n rows between unbounded preceding and 1 preceding), 0) as line
     from unnest(pieces) with ordinality as p (text, n)
     cross join lateral (select substring(p.text from '^\s*') as lines) as blank
   ), in_order as (
@@ -15300,41 +13628,32 @@ begin atomic
   select u.n, coalesce(m.heading, with_headings.title), coalesce(m.level, 0), u.text
   from under u
   left join marks m on m.line = u.mark
-  where u.n is not null
-  order by u.n;
+  where u.n is not null order by u.n;
 end;
-
 comment on function documents.with_headings is
-  'The pieces of a Markdown with the heading that each begins with or stands under; before the first heading it is '
-  'the title, and the level 0.';
+  'The pieces of a Markdown with the heading that each begins with or stands under; before the first heading it is the title, '
+  'and the level 0.';
 
 create function documents.cut_markdown(markdown text, title text)
 returns table ("position" integer, heading text, level integer, body_md text)
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   perform documents.check_body(markdown);
   return query select h.n, h.heading, h.level, h.body_md from documents.with_headings(documents.cut(markdown), title) h;
-end
-$$;
-
+end $$;
 comment on function documents.cut_markdown is
-  'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md joined in order of position is '
-  'the same text, byte for byte. The heading is the one that a section begins with or stands under, or the title, '
-  'with level 0, before the first one. Errors: L9LIM, L9VAL.';
-
-grant execute on function
-  documents.parts_of_line, documents.cut, documents.with_headings, documents.cut_markdown
-to l9_agent, l9_admin;
+  'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md joined in order of position is the same text, '
+  'byte for byte. The heading is the one that a section begins with or stands under, or the title, with level 0, before the '
+  'first one. Errors: L9LIM, L9VAL.';
+grant execute on function documents.parts_of_line, documents.cut, documents.with_headings, documents.cut_markdown to l9_agent,
+  l9_admin;
 --! EndIncluded 075-documents/030-cut-markdown.sql
 --! Included 075-documents/040-longest-rise.sql
 -- Which sections of a document stayed in their order: place_sections() calls longest_rise() with their old places.
 -- For each number a binary search finds the longest rise that it can continue.
 
-create function documents.longest_rise(numbers integer[])
-returns integer[]
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function documents.longest_rise(numbers integer[]) returns integer[]
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- ends[k]: the place of the smallest number with which a rise of k numbers can end. before[p]: the place before p in its rise.
   ends integer[] := '{}';
@@ -15367,13 +13686,10 @@ begin
     at := before[at];
   end loop;
   return rise;
-end
-$$;
-
+end $$;
 comment on function documents.longest_rise is
-  'The numbers of a longest part of a list, not necessarily without gaps, in which each is greater than the one '
-  'before it. Numbers must differ.';
-
+  'The numbers of a longest part of a list, not necessarily without gaps, in which each is greater than the one before it. '
+  'Numbers must differ.';
 grant execute on function documents.longest_rise to l9_agent, l9_admin;
 --! EndIncluded 075-documents/040-longest-rise.sql
 --! Included 075-documents/050-plan-sections.sql
@@ -15381,18 +13697,14 @@ grant execute on function documents.longest_rise to l9_agent, l9_admin;
 -- these functions.
 
 create type documents.present_section as (place integer, packet_id uuid, body_md text, "position" numeric);
-
-comment on type documents.present_section is
-  'A section as it is stored. place: its number in the order of the document, from 1.';
+comment on type documents.present_section is 'A section as it is stored. place: its number in the order of the document, from 1.';
 
 create type documents.wanted_section as (n integer, heading text, level integer, body_md text, place integer, "position" numeric);
-
 comment on type documents.wanted_section is
-  'A section as it should be. n: its number in the new order; place: that of the present section which it takes '
-  'over; null for none.';
+  'A section as it should be. n: its number in the new order; place: that of the present section which it takes over; null for '
+  'none.';
 
-create function documents.sections_of(document_id uuid)
-returns setof public.packet_store
+create function documents.sections_of(document_id uuid) returns setof public.packet_store
 language sql stable set search_path = ''
 begin atomic
   select p.*
@@ -15400,13 +13712,10 @@ begin atomic
   where p.part_of = sections_of.document_id and p.packet_type = 'section'
   order by (p.envelope ->> 'position')::numeric, p.packet_id;
 end;
-
 comment on function documents.sections_of is 'The sections of a document that the caller can see, in order.';
 
-create function documents.cut_next(middle text, fence text, most integer)
-returns text[]
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function documents.cut_next(middle text, fence text, most integer) returns text[]
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- One more than is written, which tells that the text goes on, and the last two, where the end of the stretch could move a cut.
   wanted constant integer := most + 1 + 2;
@@ -15421,12 +13730,10 @@ begin
     end if;
   end if;
   return documents.cut(middle, fence);
-end
-$$;
-
+end $$;
 comment on function documents.cut_next is
-  'The first pieces of a text that follows what is stored: one more than these, or all if it has no more. Cutting '
-  'goes from the beginning to the end, so they are those that it has as a whole.';
+  'The first pieces of a text that follows what is stored: one more than these, or all if it has no more. Cutting goes from the '
+  'beginning to the end, so they are those that it has as a whole.';
 
 -- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal
 -- text.
@@ -15435,9 +13742,7 @@ create function documents.cut_again(
 returns documents.wanted_section[]
 language plpgsql stable set search_path = ''
 -- A document has up to thousands of sections, of which the planner knows nothing.
-set enable_nestloop = off
-as $$
-#variable_conflict use_variable
+set enable_nestloop = off as $$
 declare
   tenant_id constant uuid := identity.current_tenant_id();
   bytes constant bytea := convert_to(markdown, 'UTF8');
@@ -15454,14 +13759,16 @@ declare
 begin
   -- Sections at the beginning and at the end whose text did not change are kept, so that an edit moves no other cut.
   with old as (
-    select b.place::integer, convert_to(b.body, 'UTF8') as body, sum(octet_length(b.body)) over (order by b.place)::integer as upto
+    select b.place::integer, convert_to(b.body, 'UTF8') as body,
+      sum(octet_length(b.body)) over (order by b.place)::integer as upto
     from unnest(bodies) with ordinality as b (body, place)
   )
   select coalesce(min(o.place) - 1, many) into kept_first from old o
   where substring(bytes from o.upto - octet_length(o.body) + 1 for octet_length(o.body)) <> o.body;
   first_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[:kept_first]) as b), 0);
   with old as (
-    select b.place::integer, convert_to(b.body, 'UTF8') as body, sum(octet_length(b.body)) over (order by b.place desc)::integer as from_end
+    select b.place::integer, convert_to(b.body, 'UTF8') as body,
+      sum(octet_length(b.body)) over (order by b.place desc)::integer as from_end
     from unnest(bodies) with ordinality as b (body, place)
   )
   select many - coalesce(max(o.place), 0) into kept_last from old o
@@ -15494,7 +13801,8 @@ begin
   end if;
   return array(
     with wanted as (
-      select h.n, secrets.as_stored(h.heading, tenant_id) as heading, h.level, h.n > kept_first and h.n <= kept_first + cardinality(pieces) as is_cut,
+      select h.n, secrets.as_stored(h.heading, tenant_id) as heading, h.level,
+        h.n > kept_first and h.n <= kept_first + cardinality(pieces) as is_cut,
         secrets.as_stored(h.body_md, tenant_id) as body
       from documents.with_headings(bodies[:kept_first] || pieces || bodies[many - kept_last + 1:], title) h
     ), new_ones as (
@@ -15512,25 +13820,21 @@ begin
     left join new_ones n on n.n = w.n
     left join old_ones o on (o.body, o.nth) = (n.body, n.nth)
     order by w.n);
-end
-$$;
-
+end $$;
 comment on function documents.cut_again is
-  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change '
-  'are kept; the text between them is cut anew, and a section of that part whose text existed before takes its '
-  'place. most_more: where all present sections are kept and more follow, one more than so many of these are '
-  'enough.';
+  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the '
+  'text between them is cut anew, and a section of that part whose text existed before takes its place. most_more: where all '
+  'present sections are kept and more follow, one more than so many of these are enough.';
 
 -- Sections in the longest rise keep their positions; the others get numbers between those of their neighbours.
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
 returns documents.wanted_section[]
 language plpgsql stable set search_path = ''
 -- A document has up to thousands of sections, of which the planner knows nothing.
-set enable_nestloop = off
-as $$
-#variable_conflict use_variable
+set enable_nestloop = off as $$
 declare
-  in_order constant integer[] := documents.longest_rise(array(select w.place from unnest(wanted) as w where w.place is not null order by w.n));
+  in_order constant integer[] := documents.longest_rise(
+    array(select w.place from unnest(wanted) as w where w.place is not null order by w.n));
   placed documents.wanted_section[];
 begin
   placed := array(
@@ -15559,87 +13863,71 @@ begin
       left join old_ones o on (o.gap, o.nth) = (n.gap, n.nth)
       left join unnest(present) as p on p.place = coalesce(w.place, o.place)
     ), neighbours as (
-      select t.*, max(t."position") over before as "from", max(case when t."position" is not null then t.n end) over before as from_n,
+      select t.*, max(t."position") over before as "from",
+        max(case when t."position" is not null then t.n end) over before as from_n,
         min(t."position") over after as upto, min(case when t."position" is not null then t.n end) over after as upto_n
       from taken t
       window before as (order by t.n), after as (order by t.n desc)
     )
     select row(b.n, b.heading, b.level, b.body_md, b.place, coalesce(b."position", case
       when b.upto_n is null then coalesce(b."from", 0) + b.n - coalesce(b.from_n, 0)
-      else round(coalesce(b."from", 0) + (b.upto - coalesce(b."from", 0)) * (b.n - coalesce(b.from_n, 0)) / (b.upto_n - coalesce(b.from_n, 0)), 9) end)
+      else round(coalesce(b."from", 0) + (b.upto - coalesce(b."from", 0))
+        * (b.n - coalesce(b.from_n, 0)) / (b.upto_n - coalesce(b.from_n, 0)), 9) end)
     )::documents.wanted_section
-    from neighbours b
-    order by b.n);
+    from neighbours b order by b.n);
   -- A position has nine decimals, so that after about thirty insertions at one point no number is left between two neighbours.
   if exists (
     select from (select p."position", lag(p."position", 1, 0) over (order by p.n) as previous from unnest(placed) as p) s
     where s."position" <= s.previous) then
     placed := array(
-      select row(p.n, p.heading, p.level, p.body_md, p.place, p.n)::documents.wanted_section from unnest(placed) as p order by p.n);
+      select row(p.n, p.heading, p.level, p.body_md, p.place, p.n)::documents.wanted_section from unnest(placed) as p
+      order by p.n);
   end if;
   return placed;
-end
-$$;
-
+end $$;
 comment on function documents.place_sections is
-  'Gives each section its position. A section with a new text replaces one whose text is gone between the same two '
-  'neighbours. Sections that stay in order keep their positions, unless no number is left between two of them; then '
-  'all are numbered anew.';
-
-grant execute on function
-  documents.sections_of, documents.cut_next, documents.cut_again, documents.place_sections
-to l9_agent, l9_admin, l9_platform_admin;
+  'Gives each section its position. A section with a new text replaces one whose text is gone between the same two neighbours. '
+  'Sections that stay in order keep their positions, unless no number is left between two of them; then all are numbered anew.';
+grant execute on function documents.sections_of, documents.cut_next, documents.cut_again, documents.place_sections to l9_agent,
+  l9_admin, l9_platform_admin;
 --! EndIncluded 075-documents/050-plan-sections.sql
 --! Included 075-documents/060-store-body.sql
 -- Keeps the Markdown of a document as its sections. memory_store() calls store_body() for each document.
 
 create type documents.section_draft as (packet_id uuid, fields jsonb);
+comment on type documents.section_draft is 'The fields that a section should have; without packet_id it is a new one.';
 
-comment on type documents.section_draft is
-  'The fields that a section should have; without packet_id it is a new one.';
-
-create function documents.raise_not_writer(document_id uuid)
-returns void
+create function documents.raise_not_writer(document_id uuid) returns void
 language sql immutable parallel safe set search_path = ''
 return identity.raise_error('L9OWN',
-  pg_catalog.format('document %s or one of its sections was written by another caller; only its writer or an admin may change it', document_id), 'body_md');
+  pg_catalog.format('document %s or one of its sections was written by another caller; only its writer or an admin may change it',
+    document_id), 'body_md');
+comment on function documents.raise_not_writer is 'Raises L9OWN for a document that the caller can see and not change.';
 
-comment on function documents.raise_not_writer is
-  'Raises L9OWN for a document that the caller can see and not change.';
-
-create function documents.writes_left()
-returns integer
-language sql stable set search_path = ''
+create function documents.writes_left() returns integer language sql stable set search_path = ''
 return nullif(pg_catalog.current_setting('l9.writes_left', true), '')::integer;
-
 comment on function documents.writes_left is
   'How many sections this transaction still writes, where a call is cut into several; null if it writes all.';
 
-create function documents.is_continued()
-returns boolean
-language sql stable set search_path = ''
+create function documents.is_continued() returns boolean language sql stable set search_path = ''
 return pg_catalog.current_setting('l9.is_continued', true) = 'true';
-
 comment on function documents.is_continued is
-  'True if this call goes on with a text that an earlier one has checked as a whole. Who says so falsely may find a '
-  'part of an own document stored before a secret is refused, which the triggers do in any case.';
+  'True if this call goes on with a text that an earlier one has checked as a whole. Who says so falsely may find a part of an '
+  'own document stored before a secret is refused, which the triggers do in any case.';
 
 -- Computes which sections differ from what is stored, and updates or inserts as many of them as this transaction may
 -- write.
 create function documents.write_sections(
-  document public.packet_store, wanted documents.wanted_section[], present documents.present_section[])
-returns boolean
-language plpgsql volatile set search_path = '' set enable_nestloop = off
-as $$
-#variable_conflict use_variable
+  document public.packet_store, wanted documents.wanted_section[], present documents.present_section[]) returns boolean
+language plpgsql volatile set search_path = '' set enable_nestloop = off as $$
 declare
   drafts documents.section_draft[];
   expected integer;
   written integer;
   inserted integer;
 begin
-  -- Sections with the same words, in any case, are told apart by occurrence. A new text takes a number that no stored row has, because the
-  -- unique index looks at each row as it is written.
+  -- Sections with the same words, in any case, are told apart by occurrence. A new text takes a number that no stored row
+  -- has, because the unique index looks at each row as it is written.
   drafts := array(
     with stored as (
       select p.packet_id, p.content_hash as hash,
@@ -15659,12 +13947,14 @@ begin
       from (
         select distinct d.hash, numbers.number
         from (select n.hash, count(*) as many from needing n group by n.hash) d
-        cross join lateral generate_series(1, d.many + (select count(*) from stored s where s.hash = d.hash)) as numbers (number)) c
+        cross join lateral generate_series(1, d.many + (select count(*) from stored s where s.hash = d.hash))
+          as numbers (number)) c
       left join stored s on s.hash = c.hash and s.occurrence = c.number
       where s.packet_id is null
     )
     select row(t.packet_id, jsonb_build_object('document_id', document.packet_id, 'heading', t.heading, 'level', t.level,
-        'position', trim_scale(t."position"), 'body_md', t.body_md, 'occurrence', nullif(coalesce(s.occurrence, f.number), 1)))::documents.section_draft
+        'position', trim_scale(t."position"), 'body_md', t.body_md, 'occurrence',
+        nullif(coalesce(s.occurrence, f.number), 1)))::documents.section_draft
     from texts t
     left join stored s on s.packet_id = t.packet_id and s.hash = t.hash
     left join needing n on n.n = t.n
@@ -15697,16 +13987,13 @@ begin
   insert into public.packet_store (packet_type, envelope, tags, project_id, branch, scope)
   select 'section', d.fields, document.tags, document.project_id, document.branch, document.scope
   from unnest(drafts) with ordinality as d
-  where d.packet_id is null
-  order by d.ordinality;
+  where d.packet_id is null order by d.ordinality;
   get diagnostics inserted = row_count;
   return expected + inserted > 0;
-end
-$$;
-
+end $$;
 comment on function documents.write_sections is
-  'Updates the sections that differ from what is wanted and inserts those that are not there yet: of all, or of as '
-  'many as writes_left() says; then l9.is_unfinished is set. True if there are any.';
+  'Updates the sections that differ from what is wanted and inserts those that are not there yet: of all, or of as many as '
+  'writes_left() says; then l9.is_unfinished is set. True if there are any.';
 
 create function documents.has_body(document public.packet_store, body_md text) returns boolean
 language sql stable set search_path = ''
@@ -15715,15 +14002,11 @@ return (
     and bool_and(s.tags = (document).tags
       and (s.envelope -> 'level' is distinct from '0' or s.envelope ->> 'heading' = (document).title))
   from documents.sections_of((document).packet_id) s);
-
 comment on function documents.has_body is 'True if the sections of a document are those of this Markdown already.';
 
 -- Locks the document, plans the sections of the new text, deletes those that are gone and writes those that differ.
-create function documents.store_body(document public.packet_store, body_md text)
-returns boolean
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_variable
+create function documents.store_body(document public.packet_store, body_md text) returns boolean
+language plpgsql volatile set search_path = '' as $$
 declare
   present documents.present_section[];
   wanted documents.wanted_section[];
@@ -15747,7 +14030,8 @@ begin
     perform kinds.raise_locked(document.packet_type, rules, 'body_md');
   end if;
   present := array(
-    select row(row_number() over (order by (s.envelope ->> 'position')::numeric, s.packet_id), s.packet_id, s.envelope ->> 'body_md',
+    select row(
+      row_number() over (order by (s.envelope ->> 'position')::numeric, s.packet_id), s.packet_id, s.envelope ->> 'body_md',
       (s.envelope ->> 'position')::numeric)::documents.present_section
     from documents.sections_of(document.packet_id) s);
   wanted := documents.place_sections(documents.cut_again(store_body.body_md, document.title, present,
@@ -15771,18 +14055,13 @@ begin
     raise;
   end;
   return is_written or vanished <> '{}';
-end
-$$;
-
+end $$;
 comment on function documents.store_body is
-  'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as '
-  'it is, a changed one between the same neighbours is updated, others are inserted or deleted. True if anything '
-  'was. Errors: L9OWN, L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
-
-grant execute on function
-  documents.raise_not_writer, documents.has_body, documents.writes_left, documents.is_continued, documents.store_body,
-  documents.write_sections
-to l9_agent, l9_admin;
+  'Keeps the Markdown of a document as its sections. Only those that differ are written: an unchanged one stays as it is, a '
+  'changed one between the same neighbours is updated, others are inserted or deleted. True if anything was. Errors: L9OWN, '
+  'L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
+grant execute on function documents.raise_not_writer, documents.has_body, documents.writes_left, documents.is_continued,
+  documents.store_body, documents.write_sections to l9_agent, l9_admin;
 --! EndIncluded 075-documents/060-store-body.sql
 --! Included 080-memories/000-schema.sql
 create schema memories;
@@ -18059,8 +16338,8 @@ comment on procedure derived.replace_expired is
 --! Included 095-fields/000-schema.sql
 create schema fields;
 comment on schema fields is
-  'The index of structured fields: which fields of envelopes a tenant has indexed, and their values. Not exposed '
-  'over GraphQL; callers may execute only the functions granted one by one.';
+  'The index of structured fields: which fields of envelopes a tenant has indexed, and their values. Not exposed over GraphQL; '
+  'callers may execute only the functions granted one by one.';
 grant usage on schema fields to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 095-fields/000-schema.sql
 --! Included 095-fields/010-field-indexes.sql
@@ -18068,9 +16347,7 @@ grant usage on schema fields to l9_agent, l9_admin, l9_platform_admin;
 -- trigger of packet_store and searches read them.
 
 create function fields.max_indexes() returns integer language sql immutable parallel safe return 20;
-
-comment on function fields.max_indexes is
-  'Most fields that a tenant may index. Each adds rows to every save that has it.';
+comment on function fields.max_indexes is 'Most fields that a tenant may index. Each adds rows to every save that has it.';
 
 create table public.field_indexes (
   tenant_id uuid not null references public.tenants,
@@ -18080,7 +16357,6 @@ create table public.field_indexes (
   primary key (tenant_id, field),
   constraint field_index_names_a_field check (packets.field_path(field) is not null)
 );
-
 comment on table public.field_indexes is
   'Fields of envelopes that a tenant has indexed. register_field_index() and drop_field_index() write it.';
 comment on column public.field_indexes.tenant_id is 'The tenant.';
@@ -18122,10 +16398,10 @@ alter table public.field_values
 
 create index field_values_packet_idx on public.field_values (packet_id);
 create index field_values_text_idx on public.field_values (tenant_id, field, text_value, packet_id);
-create index field_values_number_idx on public.field_values (tenant_id, field, number_value, packet_id) where number_value is not null;
+create index field_values_number_idx on public.field_values (tenant_id, field, number_value, packet_id)
+where number_value is not null;
 create index field_values_time_idx on public.field_values (tenant_id, field, time_value, packet_id) where time_value is not null;
 create index field_values_more_idx on public.field_values (tenant_id, field, packet_id) where has_more;
-
 comment on table public.field_values is
   'Values of the indexed fields of memories, by which searches find them. A row is visible like its memory.';
 comment on column public.field_values.value_id is 'UUID version 7.';
@@ -18134,8 +16410,7 @@ comment on column public.field_values.field is 'The field, as in field_indexes.'
 comment on column public.field_values.text_value is
   'The first 200 characters of a text, number, true or false. A list has a row for each element.';
 comment on column public.field_values.number_value is 'A number, rounded to a double; null for other values.';
-comment on column public.field_values.time_value is
-  'The time that a text is, if it is one in ISO 8601; otherwise null.';
+comment on column public.field_values.time_value is 'The time that a text is, if it is one in ISO 8601; otherwise null.';
 comment on column public.field_values.has_more is
   'True if the field is a list of more elements than are indexed, so that the memory may match any value.';
 comment on column public.field_values.tenant_id is 'Tenant of the memory.';
@@ -18151,7 +16426,6 @@ call identity.protect_like_memories('public.field_values', noun => 'field value'
 create policy definer_functions on public.field_values to l9_owner using (true);
 comment on policy definer_functions on public.field_values is
   'Triggers of memories write the values, and register_field_index() those of memories that are there.';
-
 grant select on public.field_values to l9_agent, l9_admin, l9_platform_admin;
 -- Callers have no write privilege: values follow from the memories.
 
@@ -18174,15 +16448,11 @@ begin atomic
   union all
   select null, null, null, true from found f where f.place > 100;
 end;
-
 comment on function fields.values_at is
-  'The values of a field of an envelope as field_values holds them: the first 100, and a row that says so if there '
-  'are more.';
+  'The values of a field of an envelope as field_values holds them: the first 100, and a row that says so if there are more.';
 
-create function fields.lock_indexes(tenant_id uuid, is_exclusive boolean)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function fields.lock_indexes(tenant_id uuid, is_exclusive boolean) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   key constant bigint := hashtextextended('l9 field indexes ' || tenant_id, 0);
 begin
@@ -18191,17 +16461,13 @@ begin
   else
     perform pg_advisory_xact_lock_shared(key);
   end if;
-end
-$$;
-
+end $$;
 comment on function fields.lock_indexes is
-  'Makes saves of memories with fields and the registration of an index wait for each other, so that no memory is '
-  'left out of an index.';
+  'Makes saves of memories with fields and the registration of an index wait for each other, so that no memory is left out of an '
+  'index.';
 
-create function fields.tg_packet_store__index_fields()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function fields.tg_packet_store__index_fields() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   perform fields.lock_indexes(new.tenant_id, is_exclusive => false);
   if tg_op = 'UPDATE' then
@@ -18215,16 +16481,13 @@ begin
   cross join lateral fields.values_at(new.envelope, i.field) v
   where i.tenant_id = new.tenant_id;
   return null;
-end
-$$;
-
+end $$;
 comment on function fields.tg_packet_store__index_fields is
   'Writes the values of the indexed fields of a memory. Definer: callers can''t write field_values.';
 
 -- Most memories have a content and nothing else, and pay for one comparison.
-create trigger _610_index_fields after insert on public.packet_store for each row
-  when (new.envelope - 'content' <> '{}')
-  execute function fields.tg_packet_store__index_fields();
+create trigger _610_index_fields after insert on public.packet_store
+  for each row when (new.envelope - 'content' <> '{}') execute function fields.tg_packet_store__index_fields();
 create trigger _610_index_fields_again after update of envelope on public.packet_store for each row
   when (new.envelope - 'content' <> old.envelope - 'content')
   execute function fields.tg_packet_store__index_fields();
@@ -18233,53 +16496,42 @@ create trigger _610_index_fields_again after update of envelope on public.packet
 -- The trigger of packet_store that moves the indexed values of a memory with it, when its readers or its expiry
 -- change.
 
-create function fields.tg_packet_store__values_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function fields.tg_packet_store__values_follow() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   update public.field_values v
   set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope,
     ttl = new.ttl, updated_at = clock_timestamp()
   where v.packet_id = new.packet_id;
   return null;
-end
-$$;
-
+end $$;
 comment on function fields.tg_packet_store__values_follow is
-  'Copies a memory''s new owner, project, scope and expiry to the values of its fields. Definer: callers can''t '
-  'write field_values.';
+  'Copies a memory''s new owner, project, scope and expiry to the values of its fields. Definer: callers can''t write '
+  'field_values.';
 
 call derived.follow_packets('_620_field_values_follow', 'fields.tg_packet_store__values_follow');
 --! EndIncluded 095-fields/030-follow-memories.sql
 --! Included 095-fields/040-register-field-index.sql
 -- Indexes a field of envelopes for a tenant, or drops the index. Admins call the public functions in psql or GraphQL.
 
-create function fields.require_indexer()
-returns administration.administrator
-language plpgsql stable set search_path = ''
-as $$
+create function fields.require_indexer() returns administration.administrator
+language plpgsql stable set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(null);
 begin
   if admin.is_operator then
-    perform identity.raise_error('L9SCP', 'only an admin of the tenant can index its fields, because that reads all of its memories');
+    perform identity.raise_error('L9SCP',
+      'only an admin of the tenant can index its fields, because that reads all of its memories');
   end if;
   perform administration.require_whole_token(admin);
   return admin;
-end
-$$;
-
+end $$;
 comment on function fields.require_indexer is
-  'Returns the administrator, if it is one of the tenant itself with an unlimited token; else raises L9SCP or '
-  'L9AUT.';
+  'Returns the administrator, if it is one of the tenant itself with an unlimited token; else raises L9SCP or L9AUT.';
 
 -- A lock holds back saves of memories with fields until the values of those that exist are written.
-create function public.register_field_index(field text)
-returns public.field_indexes
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function public.register_field_index(field text) returns public.field_indexes
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin constant administration.administrator := fields.require_indexer();
   registered public.field_indexes;
@@ -18293,11 +16545,11 @@ begin
   if found then
     return registered;
   elsif (select count(*) from public.field_indexes i where i.tenant_id = admin.target_tenant_id) >= fields.max_indexes() then
-    perform identity.raise_error('L9LIM', format('field: a tenant has at most %s indexes; drop one first', fields.max_indexes()), 'field');
+    perform identity.raise_error('L9LIM',
+      format('field: a tenant has at most %s indexes; drop one first', fields.max_indexes()), 'field');
   end if;
   insert into public.field_indexes (tenant_id, field, created_by)
-  values (admin.target_tenant_id, register_field_index.field, admin.caller)
-  returning * into registered;
+  values (admin.target_tenant_id, register_field_index.field, admin.caller) returning * into registered;
   insert into public.field_values (
     packet_id, field, text_value, number_value, time_value, has_more, tenant_id, org_id, user_id, project_id, scope, ttl)
   select p.packet_id, registered.field, v.text_value, v.number_value, v.time_value, v.has_more,
@@ -18308,20 +16560,15 @@ begin
   perform audit.write_audit_of_tenant(registered.tenant_id, 'INSERT', 'field_indexes',
     details => jsonb_build_object('row', jsonb_build_object('field', registered.field)));
   return registered;
-end
-$$;
-
+end $$;
 comment on function public.register_field_index is
-  'Indexes a field of envelopes, such as status or owner.name, for the caller''s tenant: where then finds all '
-  'memories with a value, however many there are. A second call changes nothing. Saves of memories with fields wait '
-  'while the existing memories are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: '
-  'L9VAL, L9LIM, L9SCP, L9AUT. Definer: callers can''t write field_values.';
+  'Indexes a field of envelopes, such as status or owner.name, for the caller''s tenant: where then finds all memories with a '
+  'value, however many there are. A second call changes nothing. Saves of memories with fields wait while the existing memories '
+  'are read. For admins with an unlimited token; at most 20 fields. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: '
+  'callers can''t write field_values.';
 
-create function public.drop_field_index(field text)
-returns boolean
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function public.drop_field_index(field text) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin constant administration.administrator := fields.require_indexer();
 begin
@@ -18334,23 +16581,18 @@ begin
   perform audit.write_audit_of_tenant(admin.target_tenant_id, 'DELETE', 'field_indexes',
     details => jsonb_build_object('row', jsonb_build_object('field', drop_field_index.field)));
   return true;
-end
-$$;
-
+end $$;
 comment on function public.drop_field_index is
-  'Removes the index of a field, and returns whether there was one. The memories keep the field. For admins with an '
-  'unlimited token. Audited. Errors: L9SCP, L9AUT. Definer: callers can''t write field_values.';
-
+  'Removes the index of a field, and returns whether there was one. The memories keep the field. For admins with an unlimited '
+  'token. Audited. Errors: L9SCP, L9AUT. Definer: callers can''t write field_values.';
 grant execute on function public.register_field_index, public.drop_field_index to l9_admin;
 --! EndIncluded 095-fields/040-register-field-index.sql
 --! Included 095-fields/050-indexed-packets.sql
 -- Finds memories through the indexed fields of a where. Searches call indexed_packets() to narrow down what they look
 -- at. A condition must let every match through; the envelope then decides.
 
-create function fields.value_condition(operators jsonb)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function fields.value_condition(operators jsonb) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   wanted constant jsonb := coalesce(operators -> 'in', case when operators ? 'eq' then jsonb_build_array(operators -> 'eq') end);
   texts text[];
@@ -18363,18 +16605,24 @@ begin
       where jsonb_typeof(w.value) = 'number' and not pg_input_is_valid(w.value::text, 'double precision')) then
       return null;
     end if;
-    texts := array(select left(w.value #>> '{}', 200) from jsonb_array_elements(wanted) as w (value) where jsonb_typeof(w.value) <> 'number');
+    texts := array(
+      select left(w.value #>> '{}', 200) from jsonb_array_elements(wanted) as w (value) where jsonb_typeof(w.value) <> 'number');
     numbers := array(
-      select w.value::text::double precision from jsonb_array_elements(wanted) as w (value) where jsonb_typeof(w.value) = 'number');
+      select w.value::text::double precision from jsonb_array_elements(wanted) as w (value)
+      where jsonb_typeof(w.value) = 'number');
     return concat_ws(' or ',
       case when texts <> '{}' then format('v.text_value = any (%L::text[])', texts) end,
-      case when numbers <> '{}' then format('v.number_value is not null and v.number_value = any (%L::double precision[])', numbers) end);
+      case when numbers <> '{}'
+        then format('v.number_value is not null and v.number_value = any (%L::double precision[])', numbers) end);
   end if;
   -- A double is a number rounded, so bounds are included, and the envelope decides.
-  select string_agg(format('v.number_value %s %L::double precision', case when left(o.key, 1) = 'g' then '>=' else '<=' end, o.value::text), ' and ')
+  select string_agg(
+    format('v.number_value %s %L::double precision', case when left(o.key, 1) = 'g' then '>=' else '<=' end, o.value::text),
+    ' and ')
   into bounds
   from jsonb_each(operators) o
-  where o.key in ('gt', 'gte', 'lt', 'lte') and jsonb_typeof(o.value) = 'number' and pg_input_is_valid(o.value::text, 'double precision');
+  where o.key in ('gt', 'gte', 'lt', 'lte') and jsonb_typeof(o.value) = 'number'
+    and pg_input_is_valid(o.value::text, 'double precision');
   if bounds is not null then
     return 'v.number_value is not null and ' || bounds;
   end if;
@@ -18384,19 +16632,14 @@ begin
         case when left(o.key, 1) = 'g' then '>=' else '<=' end, kinds.field_time(o.value, ends_day => o.key = 'lte')), ' and ')
     from jsonb_each(operators) o
     where o.key in ('gt', 'gte', 'lt', 'lte') and kinds.field_time(o.value) is not null);
-end
-$$;
-
+end $$;
 comment on function fields.value_condition is
-  'A condition on field_values v that holds for every value which satisfies these operators, and for few others. '
-  'Null if the index does not know, as for exists.';
+  'A condition on field_values v that holds for every value which satisfies these operators, and for few others. Null if the '
+  'index does not know, as for exists.';
 
 -- Asks the index of each field in turn, keeps the shortest list of memories, and stops once it has at most a hundred.
-create function fields.indexed_packets("where" jsonb, max_packets integer)
-returns uuid[]
-language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
-as $$
-#variable_conflict use_variable
+create function fields.indexed_packets("where" jsonb, max_packets integer) returns uuid[]
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off as $$
 declare
   field record;
   condition text;
@@ -18410,8 +16653,7 @@ begin
   for field in
     select i.field as name, packets.operators_of("where" -> i.field) as operators
     from public.field_indexes i
-    where i.tenant_id = (select identity.current_tenant_id()) and "where" ? i.field
-    order by i.field
+    where i.tenant_id = (select identity.current_tenant_id()) and "where" ? i.field order by i.field
   loop
     condition := nullif(fields.value_condition(field.operators), '');
     continue when condition is null;
@@ -18431,46 +16673,34 @@ begin
     exit when cardinality(fewest) <= 100;
   end loop;
   return fewest;
-end
-$$;
-
+end $$;
 comment on function fields.indexed_packets is
-  'Memories that the caller may read and among which are all that satisfy a where, found through the index of one '
-  'of its fields. Null if no field is indexed, or if every index proposes more than max_packets.';
-
+  'Memories that the caller may read and among which are all that satisfy a where, found through the index of one of its fields. '
+  'Null if no field is indexed, or if every index proposes more than max_packets.';
 grant execute on function fields.value_condition, fields.indexed_packets to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 095-fields/050-indexed-packets.sql
 --! Included 100-entities/000-schema.sql
 create schema entities;
 comment on schema entities is
-  'Names of entities and their aliases. The helpers are not exposed over GraphQL; callers may execute only the '
-  'functions granted one by one.';
+  'Names of entities and their aliases. The helpers are not exposed over GraphQL; callers may execute only the functions granted '
+  'one by one.';
 grant usage on schema entities to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/000-schema.sql
 --! Included 100-entities/010-names.sql
 -- The form in which names of entities are compared, and the checks of names. Functions for facts, relationships,
 -- aliases, lessons and summaries call them.
 
-create function entities.normalise_name(name text)
-returns text
-language sql immutable parallel safe strict set search_path = ''
+create function entities.normalise_name(name text) returns text language sql immutable parallel safe strict set search_path = ''
 return pg_catalog.lower(pg_catalog.btrim(pg_catalog.regexp_replace(
   pg_catalog.normalize(name, 'NFKC'), '\s+', ' ', 'g')));
-
 comment on function entities.normalise_name is
   'Returns the form in which names are compared: Unicode NFKC, lower case, white space trimmed and collapsed.';
 
-create function entities.max_name_bytes()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 1000;
-
+create function entities.max_name_bytes() returns integer language sql immutable parallel safe set search_path = '' return 1000;
 comment on function entities.max_name_bytes is 'The length of a name in bytes, as given and normalised, at most.';
 
-create function entities.check_name(name text, field text)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function entities.check_name(name text, field text) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   normalised text := entities.normalise_name(name);
 begin
@@ -18480,66 +16710,52 @@ begin
   perform identity.check_bytes(name, entities.max_name_bytes(), field),
     identity.check_bytes(normalised, entities.max_name_bytes(), field);
   return normalised;
-end
-$$;
-
+end $$;
 comment on function entities.check_name is
-  'Returns normalise_name() of a name. Raises L9VAL for this field if the name is missing or blank, L9LIM if it is '
-  'longer than 1000 bytes.';
+  'Returns normalise_name() of a name. Raises L9VAL for this field if the name is missing or blank, L9LIM if it is longer than '
+  '1000 bytes.';
 
-create function entities.check_names(names text[], field text)
-returns text[]
+create function entities.check_names(names text[], field text) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
   select (pg_catalog.array_agg(pg_catalog.btrim(pg_catalog.regexp_replace(input.name, '\s+', ' ', 'g')) order by input.place))[1]
   from pg_catalog.unnest(names) with ordinality as input (name, place)
   cross join lateral (select entities.check_name(input.name, field) as name) checked
   group by checked.name order by pg_catalog.min(input.place));
-
 comment on function entities.check_names is
-  'Checks each name with check_name(). Returns the names in the order of the list, each once and as it is spelled '
-  'first, with white space trimmed and collapsed.';
-
-grant execute on function
-  entities.normalise_name, entities.max_name_bytes, entities.check_name, entities.check_names
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'Checks each name with check_name(). Returns the names in the order of the list, each once and as it is spelled first, with '
+  'white space trimmed and collapsed.';
+grant execute on function entities.normalise_name, entities.max_name_bytes, entities.check_name, entities.check_names to l9_agent,
+  l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/010-names.sql
 --! Included 100-entities/020-confidence.sql
 -- The check of a confidence, and the combination of several into one. Functions for facts, relationships and lessons
 -- call them.
 
-create function entities.check_confidence(confidence double precision, field text default 'confidence')
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function entities.check_confidence(confidence double precision, field text default 'confidence') returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if confidence is null or not confidence between 0 and 1 then
     perform identity.raise_error('L9VAL', format('%s: must be a number from 0 to 1', field), field);
   end if;
-end
-$$;
-
-comment on function entities.check_confidence is
-  'Raises L9VAL for this field unless the confidence is a number from 0 to 1.';
-
+end $$;
+comment on function entities.check_confidence is 'Raises L9VAL for this field unless the confidence is a number from 0 to 1.';
 grant execute on function entities.check_confidence to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 create function entities.noisy_or(
-  confidences double precision[], highest double precision default 0.99, digits integer default 9)
-returns double precision
+  confidences double precision[], highest double precision default 0.99, digits integer default 9) returns double precision
 language sql immutable parallel safe set search_path = ''
 return (
   -- Rounded, so that the result does not depend on the order in which the logarithms are added. The bounds keep ln() and
   -- exp() from failing on a confidence of 1; they change nothing within these digits.
   select pg_catalog.round(
-    least(highest, 1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric,
+    least(highest,
+      1 - pg_catalog.exp(greatest(coalesce(sum(pg_catalog.ln(greatest(1 - c.confidence, 1e-99))), 0), -99)))::numeric,
     digits)::double precision
   from pg_catalog.unnest(confidences) as c (confidence));
-
 comment on function entities.noisy_or is
-  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, at most '
-  'highest, rounded to so many digits after the point. A result that is combined again later should keep 15.';
-
+  'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, at most highest, rounded to '
+  'so many digits after the point. A result that is combined again later should keep 15.';
 grant execute on function entities.noisy_or to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/020-confidence.sql
 --! Included 100-entities/030-entity-aliases.sql
@@ -18571,10 +16787,9 @@ create table public.entity_aliases (
 alter table public.entity_aliases
   alter column alias set statistics 0, alter column entity set statistics 0,
   alter column alias_normalized set statistics 0, alter column entity_normalized set statistics 0;
-
 comment on table public.entity_aliases is
-  'Other names of entities: one row for each memory that states an alias. Readers of facts and relationships '
-  'resolve aliases one step far at query time; stored names are never rewritten. add_alias() writes this table.';
+  'Other names of entities: one row for each memory that states an alias. Readers of facts and relationships resolve aliases one '
+  'step far at query time; stored names are never rewritten. add_alias() writes this table.';
 comment on column public.entity_aliases.alias_id is 'UUID version 7.';
 comment on column public.entity_aliases.alias is 'The other name, as the memory spells it.';
 comment on column public.entity_aliases.entity is 'The entity that the alias names, as the memory spells it.';
@@ -18584,11 +16799,11 @@ comment on column public.entity_aliases.entity_normalized is
   'The entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_aliases.source_packet is 'The memory that states the alias.';
 comment on column public.entity_aliases.agent is
-  'The creator name of the agent whose word the alias is: who stated it or, once an administrator has confirmed it, '
-  'the administrator.';
+  'The creator name of the agent whose word the alias is: who stated it or, once an administrator has confirmed it, the '
+  'administrator.';
 comment on column public.entity_aliases.is_from_admin is
-  'True if an administrator stated or confirmed the alias. Otherwise it counts only for its agent where others have '
-  'stated something of the two names.';
+  'True if an administrator stated or confirmed the alias. Otherwise it counts only for its agent where others have stated '
+  'something of the two names.';
 
 call derived.derive_from_packets('public.entity_aliases', 'alias_id');
 create trigger _320_stamp_statement before insert on public.entity_aliases
@@ -18613,10 +16828,9 @@ create table entities.tables_with_names (
   evidence_table text not null,
   name_columns text[] not null
 );
-
 comment on table entities.tables_with_names is
-  'Tables that state something of entities: their columns with normalised names, and the tables of evidence that '
-  'say which agents state it.';
+  'Tables that state something of entities: their columns with normalised names, and the tables of evidence that say which '
+  'agents state it.';
 comment on column entities.tables_with_names.table_name is 'The table, in the schema public.';
 comment on column entities.tables_with_names.key_column is 'Its key, which the evidence has too.';
 comment on column entities.tables_with_names.evidence_table is 'The table of its evidence, with the column agent.';
@@ -18630,14 +16844,11 @@ language sql stable security definer set search_path = '' rows 2
 begin atomic
   select t.* from entities.tables_with_names t order by t.table_name;
 end;
-
 comment on function entities.registered_tables is
-  'The tables that state something of entities: the same for every caller. Definer: callers have no grant on the '
-  'table.';
+  'The tables that state something of entities: the same for every caller. Definer: callers have no grant on the table.';
 
 create function entities.is_disputed(alias public.entity_aliases) returns boolean
-language plpgsql stable set search_path = '' set enable_seqscan = off
-as $$
+language plpgsql stable set search_path = '' set enable_seqscan = off as $$
 declare
   source entities.tables_with_names;
   name_column text;
@@ -18658,44 +16869,30 @@ begin
     end loop;
   end loop;
   return false;
-end
-$$;
-
+end $$;
 comment on function entities.is_disputed is
-  'True if the caller can read something that another agent than that of the alias states of one of its two names. '
-  'It depends on nothing that the caller can''t read.';
+  'True if the caller can read something that another agent than that of the alias states of one of its two names. It depends on '
+  'nothing that the caller can''t read.';
 
 create function entities.counts_for_caller(alias public.entity_aliases) returns boolean
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 begin
   return alias.is_from_admin or alias.agent = identity.current_creator() or not entities.is_disputed(alias);
-end
-$$;
-
+end $$;
 comment on function entities.counts_for_caller is
-  'True if the alias is applied for the caller: an administrator''s for everyone; an agent''s for that agent, and '
-  'for others as long as nobody else states something of its names.';
-
-grant execute on function
-  entities.registered_tables, entities.is_disputed, entities.counts_for_caller
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'True if the alias is applied for the caller: an administrator''s for everyone; an agent''s for that agent, and for others as '
+  'long as nobody else states something of its names.';
+grant execute on function entities.registered_tables, entities.is_disputed, entities.counts_for_caller to l9_agent, l9_admin,
+  l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/035-disputed-aliases.sql
 --! Included 100-entities/040-names-of.sql
 -- All names of an entity. Functions that find facts and relationships by name call names_of().
 
-create function entities.max_aliases()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 100;
+create function entities.max_aliases() returns integer language sql immutable parallel safe set search_path = '' return 100;
+comment on function entities.max_aliases is 'The number of aliases of one entity that are resolved at most, the oldest first.';
 
-comment on function entities.max_aliases is
-  'The number of aliases of one entity that are resolved at most, the oldest first.';
-
-create function entities.names_of(entity text)
-returns text[]
-language plpgsql stable set search_path = ''
-as $$
+create function entities.names_of(entity text) returns text[]
+language plpgsql stable set search_path = '' as $$
 declare
   given_name constant text := entities.normalise_name(entity);
   -- Jobs belong to no tenant, so for them an entity has only the given name.
@@ -18713,26 +16910,19 @@ begin
     union
     (select a.alias_normalized from public.entity_aliases a join canonical c on c.name = a.entity_normalized
      where a.tenant_id = tenant and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
-     order by a.is_from_admin desc, a.created_at
-     limit entities.max_aliases()));
-end
-$$;
-
+     order by a.is_from_admin desc, a.created_at limit entities.max_aliases()));
+end $$;
 comment on function entities.names_of is
-  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases '
-  'of both (at most 100), as far as they count for the caller.';
-
+  'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at '
+  'most 100), as far as they count for the caller.';
 grant execute on function entities.max_aliases, entities.names_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 100-entities/040-names-of.sql
 --! Included 100-entities/050-add-alias.sql
 -- States that one name is another name of an entity. Callers use add_alias(); it calls add_alias_from(), which may
 -- write the table. A lock on the audience makes those that state aliases take turns.
 
-create function entities.add_alias_from(packet_id uuid, alias text, entity text)
-returns public.entity_aliases
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function entities.add_alias_from(packet_id uuid, alias text, entity text) returns public.entity_aliases
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   alias_name constant text := entities.check_name(add_alias_from.alias, 'alias');
   entity_name constant text := entities.check_name(add_alias_from.entity, 'entity');
@@ -18766,16 +16956,17 @@ begin
       and (a.ttl is null or a.ttl > now())
       and (a.alias_normalized in (alias_name, entity_name) or a.entity_normalized = alias_name)
       and (a.alias_normalized, a.entity_normalized) <> (alias_name, entity_name)
-    order by a.created_at
-    limit 1
+    order by a.created_at limit 1
   loop
     -- Readers resolve one step only, so an alias of an alias would be found from one end only.
     if conflicting.alias_normalized = alias_name then
       perform identity.raise_error('L9VAL', format('alias: is already a name of %s', conflicting.entity), 'alias');
     elsif conflicting.alias_normalized = entity_name then
-      perform identity.raise_error('L9VAL', format('entity: is itself an alias; use the entity %s', conflicting.entity), 'entity');
+      perform identity.raise_error('L9VAL',
+        format('entity: is itself an alias; use the entity %s', conflicting.entity), 'entity');
     else
-      perform identity.raise_error('L9VAL', format('alias: has aliases of its own, such as %s; use it as the entity', conflicting.alias), 'alias');
+      perform identity.raise_error('L9VAL',
+        format('alias: has aliases of its own, such as %s; use it as the entity', conflicting.alias), 'alias');
     end if;
   end loop;
 
@@ -18783,31 +16974,21 @@ begin
   values (btrim(add_alias_from.alias), btrim(add_alias_from.entity), alias_name, entity_name, add_alias_from.packet_id)
   on conflict (source_packet, alias_normalized) do update
   set agent = excluded.agent, is_from_admin = true, updated_at = clock_timestamp()
-  where excluded.is_from_admin and not entity_aliases.is_from_admin
-  returning * into saved;
+  where excluded.is_from_admin and not entity_aliases.is_from_admin returning * into saved;
   if not found then
     select a.* into saved from public.entity_aliases a
     where a.source_packet = add_alias_from.packet_id and a.alias_normalized = alias_name;
   end if;
   return saved;
-end
-$$;
-
+end $$;
 comment on function entities.add_alias_from is
-  'Stores an alias that a memory states, for a caller who can read the memory and write in its scope, or for a job. '
-  'Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
+  'Stores an alias that a memory states, for a caller who can read the memory and write in its scope, or for a job. Errors: '
+  'L9OWN, L9SCP, L9VAL, L9LIM. Definer: callers can''t write the table.';
 
 create function public.add_alias(
-  alias text,
-  entity text,
-  source_packet uuid default null,
-  scope text default 'developer',
-  project_id text default null
-)
+  alias text, entity text, source_packet uuid default null, scope text default 'developer', project_id text default null)
 returns public.entity_aliases
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql volatile set search_path = '' as $$
 declare
   packet_id uuid := add_alias.source_packet;
 begin
@@ -18820,15 +17001,12 @@ begin
     perform derived.keep_alive(packet_id);
   end if;
   return entities.add_alias_from(packet_id, add_alias.alias, add_alias.entity);
-end
-$$;
-
+end $$;
 comment on function public.add_alias is
-  'States that alias is another name of entity: what is stated of either is found by both. An agent''s alias counts '
-  'for others only while nobody else states something of the names, or once confirmed (confirm_alias). A name is an '
-  'alias of one entity and has no aliases then. source_packet: the memory that says so; left out, one is saved in '
-  'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
-
+  'States that alias is another name of entity: what is stated of either is found by both. An agent''s alias counts for others '
+  'only while nobody else states something of the names, or once confirmed (confirm_alias). A name is an alias of one entity and '
+  'has no aliases then. source_packet: the memory that says so; left out, one is saved in scope and project_id. Errors: L9VAL, '
+  'L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function entities.add_alias_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias to l9_agent, l9_admin;
 --! EndIncluded 100-entities/050-add-alias.sql
@@ -18837,13 +17015,10 @@ grant execute on function public.add_alias to l9_agent, l9_admin;
 -- which aliases were applied.
 
 create type entities.known_alias as (alias_normalized text, entity_normalized text, entity text);
-
 comment on type entities.known_alias is 'An alias and the entity that it names.';
 
-create function entities.aliases_for(names text[])
-returns setof entities.known_alias
-language plpgsql stable rows 10 set search_path = '' set enable_seqscan = off
-as $$
+create function entities.aliases_for(names text[]) returns setof entities.known_alias
+language plpgsql stable rows 10 set search_path = '' set enable_seqscan = off as $$
 declare
   me constant identity.identity := identity.require_identity();
 begin
@@ -18857,16 +17032,12 @@ begin
   where a.tenant_id = me.tenant_id and a.alias_normalized = any (names) and a.scope = any (me.readable_scopes)
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
   order by a.alias_normalized, a.is_from_admin desc, a.created_at, a.alias_id;
-end
-$$;
-
+end $$;
 comment on function entities.aliases_for is
   'Returns the names in the list that are aliases which count for the caller, each with its entity.';
 
-create function entities.aliases_of(entity_name text)
-returns setof text
-language plpgsql stable rows 5 set search_path = '' set enable_seqscan = off
-as $$
+create function entities.aliases_of(entity_name text) returns setof text
+language plpgsql stable rows 5 set search_path = '' set enable_seqscan = off as $$
 declare
   me constant identity.identity := identity.require_identity();
 begin
@@ -18875,15 +17046,9 @@ begin
   from public.entity_aliases a
   where a.tenant_id = me.tenant_id and a.entity_normalized = entity_name and a.scope = any (me.readable_scopes)
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
-  group by a.alias_normalized
-  order by min(a.created_at), a.alias_normalized
-  limit entities.max_aliases();
-end
-$$;
-
-comment on function entities.aliases_of is
-  'Returns the aliases of an entity that count for the caller: at most the 100 oldest.';
-
+  group by a.alias_normalized order by min(a.created_at), a.alias_normalized limit entities.max_aliases();
+end $$;
+comment on function entities.aliases_of is 'Returns the aliases of an entity that count for the caller: at most the 100 oldest.';
 grant execute on function entities.aliases_for, entities.aliases_of to l9_agent, l9_admin, l9_platform_admin;
 
 create type public.applied_alias as (alias text, entity text, creator text, confirmed_by text, alias_id uuid);
@@ -18891,13 +17056,11 @@ comment on type public.applied_alias is 'An alias that was applied to find what 
 comment on column public.applied_alias.alias is 'The other name, as its memory spells it.';
 comment on column public.applied_alias.entity is 'The entity that it names.';
 comment on column public.applied_alias.creator is 'The creator name of whoever stated the alias.';
-comment on column public.applied_alias.confirmed_by is
-  'The administrator that stated or confirmed it; null: nobody did.';
+comment on column public.applied_alias.confirmed_by is 'The administrator that stated or confirmed it; null: nobody did.';
 comment on column public.applied_alias.alias_id is 'The alias; confirm_alias() takes it.';
 
 create function public.applied_aliases(name text) returns setof public.applied_alias
-language plpgsql stable set search_path = '' rows 5
-as $$
+language plpgsql stable set search_path = '' rows 5 as $$
 declare
   me constant identity.identity := identity.require_identity();
   names constant text[] := entities.names_of(name);
@@ -18907,25 +17070,19 @@ begin
   from public.entity_aliases a
   where a.tenant_id = me.tenant_id and a.alias_normalized = any (names) and a.entity_normalized = any (names)
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
-  order by a.is_from_admin desc, a.created_at, a.alias_id
-  limit entities.max_aliases();
-end
-$$;
-
+  order by a.is_from_admin desc, a.created_at, a.alias_id limit entities.max_aliases();
+end $$;
 comment on function public.applied_aliases is
-  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An '
-  'agent''s alias counts for others only as long as nobody else states something of its names, or once an '
-  'administrator has confirmed it. Errors: L9AUT.';
-
+  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias '
+  'counts for others only as long as nobody else states something of its names, or once an administrator has confirmed it. '
+  'Errors: L9AUT.';
 grant execute on function public.applied_aliases to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 100-entities/060-resolve-aliases.sql
 --! Included 100-entities/070-confirm-alias.sql
 -- An administrator makes an agent's alias count for everyone who can read it.
 
 create function public.confirm_alias(alias_id uuid) returns public.entity_aliases
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant identity.identity := identity.require_identity();
   confirmed public.entity_aliases;
@@ -18937,42 +17094,37 @@ begin
   select a.* into confirmed from public.entity_aliases a
   where a.alias_id = confirm_alias.alias_id and (a.ttl is null or a.ttl > now()) for update;
   if not found then
-    perform identity.raise_error('L9OWN', format('alias_id: alias %s does not exist, or is not yours', confirm_alias.alias_id), 'alias_id');
+    perform identity.raise_error('L9OWN',
+      format('alias_id: alias %s does not exist, or is not yours', confirm_alias.alias_id), 'alias_id');
   end if;
   perform packets.check_scope(confirmed.scope, confirmed.project_id);
   if not confirmed.is_from_admin then
     update public.entity_aliases a set agent = me.creator, is_from_admin = true, updated_at = clock_timestamp()
-    where a.alias_id = confirmed.alias_id
-    returning a.* into confirmed;
+    where a.alias_id = confirmed.alias_id returning a.* into confirmed;
     -- Else the agent could take the alias away again.
     perform packets.claim_text(confirmed.source_packet);
   end if;
   return confirmed;
-end
-$$;
-
+end $$;
 comment on function public.confirm_alias is
-  'Confirms an alias that an agent stated: from now on it counts for everyone who can read it, and the agent can''t '
-  'take away the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers can''t write the '
-  'table; the caller must be able to read the alias and to write in its scope.';
-
+  'Confirms an alias that an agent stated: from now on it counts for everyone who can read it, and the agent can''t take away '
+  'the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers can''t write the table; the caller must '
+  'be able to read the alias and to write in its scope.';
 grant execute on function public.confirm_alias to l9_admin;
 --! EndIncluded 100-entities/070-confirm-alias.sql
 --! Included 110-events/000-schema.sql
 create schema events;
 comment on schema events is
-  'Event and reasoning-trace rows that are filled from memories. The helpers are not exposed over GraphQL; callers '
-  'may execute only the functions granted one by one.';
+  'Event and reasoning-trace rows that are filled from memories. The helpers are not exposed over GraphQL; callers may execute '
+  'only the functions granted one by one.';
 grant usage on schema events to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 110-events/000-schema.sql
 --! Included 110-events/010-check-envelope.sql
 -- Checks the envelopes of events and reasoning traces. Triggers of packet_store call check_event() and
 -- check_reasoning().
 
-create function events.check_word_of(envelope jsonb, field text, is_required boolean)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function events.check_word_of(envelope jsonb, field text, is_required boolean) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if coalesce(jsonb_typeof(envelope -> field), 'null') = 'null' and not is_required then
     return;
@@ -18980,17 +17132,13 @@ begin
     perform identity.raise_error('L9VAL', format('envelope.%s: must be a text that is not blank', field), 'envelope.' || field);
   end if;
   perform identity.check_bytes(envelope ->> field, 200, 'envelope.' || field);
-end
-$$;
-
+end $$;
 comment on function events.check_word_of is
-  'Raises L9VAL or L9LIM for this field of the envelope unless it is a text of 1 to 200 bytes. An optional field '
-  'may be absent or null.';
+  'Raises L9VAL or L9LIM for this field of the envelope unless it is a text of 1 to 200 bytes. An optional field may be absent '
+  'or null.';
 
-create function events.check_event(envelope jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function events.check_event(envelope jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   event_time constant text := envelope ->> 'timestamp';
 begin
@@ -19002,18 +17150,14 @@ begin
     perform identity.raise_error('L9VAL',
       'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z', 'envelope.timestamp');
   end if;
-end
-$$;
-
+end $$;
 comment on function events.check_event is
-  'Checks the envelope of a memory of kind event: event_type is required; agent_id and timestamp are optional. '
-  'Raises L9VAL or L9LIM for the field.';
+  'Checks the envelope of a memory of kind event: event_type is required; agent_id and timestamp are optional. Raises L9VAL or '
+  'L9LIM for the field.';
 
 -- The required steps come first, then the type and the limit of each optional field.
-create function events.check_reasoning(envelope jsonb)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function events.check_reasoning(envelope jsonb) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   field text;
 begin
@@ -19052,18 +17196,13 @@ begin
     perform identity.raise_error('L9VAL',
       'envelope.confidence_scores: must be an object of numbers from 0 to 1', 'envelope.confidence_scores');
   end if;
-end
-$$;
-
+end $$;
 comment on function events.check_reasoning is
-  'Checks the envelope of a memory of kind reasoning_trace: steps is required; agent_id, extracted_features, '
-  'inference_steps, reasoning_tokens, decision_tokens and confidence_scores are optional. Raises L9VAL or L9LIM for '
-  'the field.';
+  'Checks the envelope of a memory of kind reasoning_trace: steps is required; agent_id, extracted_features, inference_steps, '
+  'reasoning_tokens, decision_tokens and confidence_scores are optional. Raises L9VAL or L9LIM for the field.';
 
-create function events.tg_packet_store__check_envelope()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function events.tg_packet_store__check_envelope() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   if new.packet_type = 'event' then
     perform events.check_event(new.envelope);
@@ -19071,9 +17210,7 @@ begin
     perform events.check_reasoning(new.envelope);
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function events.tg_packet_store__check_envelope is
   'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value.';
 
@@ -19119,28 +17256,22 @@ alter table public.agent_memory_events
 create index agent_memory_events_readers_idx on public.agent_memory_events (tenant_id, scope, "timestamp");
 create index agent_memory_events_type_idx on public.agent_memory_events (tenant_id, event_type, "timestamp");
 create index agent_memory_events_agent_idx on public.agent_memory_events (tenant_id, agent_id, "timestamp");
-
 comment on table public.agent_memory_events is
-  'Events: one row for each memory of kind event, with its envelope as columns. Triggers keep the row in step with '
-  'its memory.';
-comment on column public.agent_memory_events.event_id is
-  'UUID version 7. It does not change while the memory stays an event.';
+  'Events: one row for each memory of kind event, with its envelope as columns. Triggers keep the row in step with its memory.';
+comment on column public.agent_memory_events.event_id is 'UUID version 7. It does not change while the memory stays an event.';
 comment on column public.agent_memory_events.agent_id is
-  'The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator '
-  'says who wrote the memory.';
+  'The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote '
+  'the memory.';
 comment on column public.agent_memory_events."timestamp" is 'When the event happened: the event time of its memory.';
 comment on column public.agent_memory_events.packet_id is 'The memory that holds the event.';
-comment on column public.agent_memory_events.event_type is
-  'The type of the event: envelope.event_type, such as deploy.finished.';
+comment on column public.agent_memory_events.event_type is 'The type of the event: envelope.event_type, such as deploy.finished.';
 comment on column public.agent_memory_events.content is
   'The other fields of the envelope; the text of the memory is its field content.';
 
 call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
 
-create function events.tg_packet_store__fill_event()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function events.tg_packet_store__fill_event() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   -- An imported legacy memory may have the kind event without an event_type.
   if new.packet_type <> 'event' or new.envelope ->> 'event_type' is null or new.ttl <= now() then
@@ -19158,17 +17289,12 @@ begin
     set agent_id = excluded.agent_id, "timestamp" = excluded."timestamp", event_type = excluded.event_type,
       content = excluded.content, updated_at = clock_timestamp();
   return null;
-end
-$$;
-
+end $$;
 comment on function events.tg_packet_store__fill_event is
-  'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t '
-  'write events.';
+  'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t write events.';
 
-create function events.tg_packet_store__take_event_time()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function events.tg_packet_store__take_event_time() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   if tg_op = 'INSERT' then
     new."timestamp" := coalesce(new."timestamp", kinds.field_time(new.envelope -> 'timestamp'));
@@ -19176,9 +17302,7 @@ begin
     new."timestamp" := coalesce(kinds.field_time(new.envelope -> 'timestamp'), new."timestamp");
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function events.tg_packet_store__take_event_time is
   'Takes envelope.timestamp as the event time of a memory of kind event, unless the writer gives another one.';
 
@@ -19232,45 +17356,38 @@ alter table public.reasoning_traces
   alter column confidence_scores set statistics 0;
 
 -- A search counts the traces that its caller may read with an index-only scan, as it does for memory_contexts.
-create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id) include (packet_id, ttl);
+create index reasoning_traces_readers_idx on public.reasoning_traces (tenant_id, scope, user_id, org_id, project_id)
+  include (packet_id, ttl);
 create index reasoning_traces_agent_idx on public.reasoning_traces (tenant_id, agent_id, created_at);
-
 comment on table public.reasoning_traces is
-  'Reasoning traces: one row for each memory of kind reasoning_trace, with its envelope as columns. Triggers keep '
-  'the row in step with its memory. The text of the steps is embedded as type reasoning.';
+  'Reasoning traces: one row for each memory of kind reasoning_trace, with its envelope as columns. Triggers keep the row in '
+  'step with its memory. The text of the steps is embedded as type reasoning.';
 comment on column public.reasoning_traces.trace_id is
   'UUID version 7. It does not change while the memory stays a reasoning trace.';
 comment on column public.reasoning_traces.agent_id is
-  'The agent that the trace names: envelope.agent_id, else metadata.agent, else the creator. The column creator '
-  'says who wrote the memory.';
+  'The agent that the trace names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote '
+  'the memory.';
 comment on column public.reasoning_traces.packet_id is 'The memory that holds the trace.';
-comment on column public.reasoning_traces.steps is
-  'The steps in order: a list of texts, or of objects that contain texts.';
+comment on column public.reasoning_traces.steps is 'The steps in order: a list of texts, or of objects that contain texts.';
 comment on column public.reasoning_traces.extracted_features is 'What the agent took from its input: an object.';
 comment on column public.reasoning_traces.inference_steps is 'What the agent inferred: a list.';
 comment on column public.reasoning_traces.reasoning_tokens is
   'The number of tokens that the reasoning took, or a list of the tokens.';
 comment on column public.reasoning_traces.decision_tokens is
   'The number of tokens that the decision took, or a list of the tokens.';
-comment on column public.reasoning_traces.confidence_scores is
-  'An object that maps names to confidences from 0 to 1.';
+comment on column public.reasoning_traces.confidence_scores is 'An object that maps names to confidences from 0 to 1.';
 
 -- trace_id is the key of the reasoning trace, so the trace of its memory has another name.
 call derived.derive_from_packets('public.reasoning_traces', 'trace_id', 'packet_id', trace_column => 'packet_trace_id');
 
-create function events.field_or_default(envelope jsonb, field text, default_value jsonb)
-returns jsonb
+create function events.field_or_default(envelope jsonb, field text, default_value jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
 return coalesce(nullif(envelope -> field, 'null'), default_value);
-
-comment on function events.field_or_default is
-  'Returns a field of the envelope, or the default if the field is absent or null.';
+comment on function events.field_or_default is 'Returns a field of the envelope, or the default if the field is absent or null.';
 
 -- Inserts or updates the row of the memory, or deletes it if the memory is no longer a trace or has expired.
-create function events.tg_packet_store__fill_reasoning()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function events.tg_packet_store__fill_reasoning() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   -- An imported legacy memory may have the kind reasoning_trace without steps.
   if new.packet_type <> 'reasoning_trace' or new.envelope -> 'steps' is null or new.ttl <= now() then
@@ -19294,12 +17411,10 @@ begin
       decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores,
       updated_at = clock_timestamp();
   return null;
-end
-$$;
-
+end $$;
 comment on function events.tg_packet_store__fill_reasoning is
-  'Writes the trace row of a memory and deletes it when the memory is no longer a reasoning trace. Definer: callers '
-  'can''t write traces.';
+  'Writes the trace row of a memory and deletes it when the memory is no longer a reasoning trace. Definer: callers can''t write '
+  'traces.';
 
 create trigger _610_fill_reasoning after insert on public.packet_store
   for each row when (
@@ -19316,41 +17431,31 @@ create trigger _610_fill_reasoning_changed after update on public.packet_store
 --! Included 120-tasks/000-schema.sql
 create schema tasks;
 comment on schema tasks is
-  'The log of background job runs. The helpers are not exposed over GraphQL; callers may execute only the functions '
-  'granted one by one.';
+  'The log of background job runs. The helpers are not exposed over GraphQL; callers may execute only the functions granted one '
+  'by one.';
 grant usage on schema tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 120-tasks/000-schema.sql
 --! Included 120-tasks/010-tasks.sql
 -- The table of the runs of background jobs, which callers read over GraphQL, and the checks that keep contents out of
 -- it. Only jobs write it, by start_task(), finish_task() and record_runs().
 
-create function tasks.is_bare(value jsonb)
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function tasks.is_bare(value jsonb) returns boolean language sql immutable parallel safe set search_path = ''
 return not pg_catalog.jsonb_path_exists(value,
     'strict $.** ? (@.type() == "string" && !(@ like_regex "^[A-Za-z0-9._:/@+-]{0,100}$"))')
   and not pg_catalog.jsonb_path_exists(value,
     '$.** ? (@.type() == "object").keyvalue().key ? (!(@ like_regex "^[A-Za-z0-9._:/@+-]{1,100}$"))')
   and pg_catalog.octet_length(value::text) <= 4096;
-
 comment on function tasks.is_bare is
-  'True if a value holds only numbers, truth values, ids and names, at most 4 KiB: it then contains no text that '
-  'somebody wrote.';
+  'True if a value holds only numbers, truth values, ids and names, at most 4 KiB: it then contains no text that somebody wrote.';
 
-create function tasks.is_error_name(name text)
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function tasks.is_error_name(name text) returns boolean language sql immutable parallel safe set search_path = ''
 return name ~ '^[A-Za-z0-9._:-]{1,100}$';
-
 comment on function tasks.is_error_name is
   'True if a text can be the name of an error: 1 to 100 letters, digits or ._:- and so no text that somebody wrote.';
 
-create function tasks.error_name(error text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function tasks.error_name(error text) returns text language sql immutable parallel safe set search_path = ''
 return coalesce(
   nullif(pg_catalog.left(pg_catalog.regexp_replace(error, '[^A-Za-z0-9._:-].*$', ''), 100), ''), 'Error');
-
 comment on function tasks.error_name is
   'Returns the name at the start of an error, for which is_error_name() is true; Error if there is none.';
 
@@ -19389,10 +17494,9 @@ create index tasks_status_idx on public.tasks (tenant_id, status, type);
 create index tasks_caller_idx on public.tasks (tenant_id, caller) where caller is not null;
 create index tasks_completed_idx on public.tasks (completed_at);
 create unique index tasks_open_key on public.tasks (tenant_id, job_key) where status in ('queued', 'running');
-
 comment on table public.tasks is
-  'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A row is deleted 30 days '
-  'after its run ended.';
+  'Runs of background jobs for a tenant: one row for each run. Only jobs write this table. A row is deleted 30 days after its '
+  'run ended.';
 comment on column public.tasks.id is 'UUID version 7.';
 comment on column public.tasks.type is 'The kind of work, such as reembed: a lower-case word.';
 comment on column public.tasks.status is 'queued, running, completed or failed.';
@@ -19401,8 +17505,7 @@ comment on column public.tasks.result is 'The outcome of the run: numbers, ids a
 comment on column public.tasks.error is
   'The name of the error that ended the run; interrupted if its process died. Null unless status is failed.';
 comment on column public.tasks.job_key is
-  'The object of the work, such as extract and the id of a memory. At most one run with the same key is queued or '
-  'running.';
+  'The object of the work, such as extract and the id of a memory. At most one run with the same key is queued or running.';
 comment on column public.tasks.job_id is
   'graphile_worker.jobs.id of the job that does the work, for l9_worker. Null: a command does it.';
 comment on column public.tasks.caller is 'The caller who asked for the run. Null: a schedule started it.';
@@ -19411,8 +17514,8 @@ comment on column public.tasks.org_id is 'The org that the run works for. Null: 
 comment on column public.tasks.user_id is 'The user that the run works for. Null: the whole org.';
 comment on column public.tasks.project_id is 'The project that the run works on. Null: all projects.';
 comment on column public.tasks.scope is
-  'The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then '
-  'only admins who can read every scope and project can read the row.';
+  'The scope that the run works on; callers who can read this scope can read the row. Null: all scopes, and then only admins who '
+  'can read every scope and project can read the row.';
 comment on column public.tasks.created_at is 'When the run was queued, or when it started if it was never queued.';
 comment on column public.tasks.started_at is 'When the run started.';
 comment on column public.tasks.completed_at is 'When the run completed or failed.';
@@ -19429,9 +17532,7 @@ create policy worker_access on public.tasks to l9_worker using (true);
 create policy definer_functions on public.tasks to l9_owner using (true);
 
 comment on policy worker_access on public.tasks is 'Jobs record the progress and the outcome of their runs.';
-comment on policy definer_functions on public.tasks is
-  'start_task() inserts and updates rows; only jobs may call it.';
-
+comment on policy definer_functions on public.tasks is 'start_task() inserts and updates rows; only jobs may call it.';
 grant select on public.tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (status, result, error, started_at, completed_at, updated_at) on public.tasks to l9_worker;
 grant delete, maintain on public.tasks to l9_worker;
@@ -19443,22 +17544,10 @@ grant execute on function tasks.is_bare, tasks.is_error_name, tasks.error_name t
 -- the work, and in queueJobRun() for work that waits.
 
 create function tasks.start_task(
-  type text,
-  tenant_id uuid default null,
-  payload jsonb default '{}',
-  scope text default null,
-  project_id text default null,
-  org_id uuid default null,
-  user_id uuid default null,
-  caller text default null,
-  job_key text default null,
-  is_queued boolean default false,
-  job_id bigint default null
-)
-returns uuid[]
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+  type text, tenant_id uuid default null, payload jsonb default '{}', scope text default null, project_id text default null,
+  org_id uuid default null, user_id uuid default null, caller text default null, job_key text default null,
+  is_queued boolean default false, job_id bigint default null) returns uuid[]
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   tenant uuid;
   id uuid;
@@ -19469,8 +17558,7 @@ begin
   end if;
   for tenant in
     select t.tenant_id from public.tenants t
-    where t.tenant_id = start_task.tenant_id or start_task.tenant_id is null and t.is_active
-    order by t.tenant_id
+    where t.tenant_id = start_task.tenant_id or start_task.tenant_id is null and t.is_active order by t.tenant_id
   loop
     id := null;
     if start_task.job_key is not null then
@@ -19484,41 +17572,36 @@ begin
         update public.tasks t
         set status = 'failed', error = 'interrupted', completed_at = clock_timestamp(), updated_at = clock_timestamp()
         where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'running';
-        update public.tasks t set status = 'running', job_id = start_task.job_id, started_at = clock_timestamp(), updated_at = clock_timestamp()
-        where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'queued'
-        returning t.id into id;
+        update public.tasks t set status = 'running', job_id = start_task.job_id, started_at = clock_timestamp(),
+          updated_at = clock_timestamp()
+        where t.tenant_id = tenant and t.job_key = start_task.job_key and t.status = 'queued' returning t.id into id;
       end if;
     end if;
     if id is null then
-      insert into public.tasks as t (type, status, payload, job_key, job_id, caller, tenant_id, org_id, user_id, project_id, scope, started_at)
+      insert into public.tasks as t (
+        type, status, payload, job_key, job_id, caller, tenant_id, org_id, user_id, project_id, scope, started_at)
       values (
         start_task.type, case when is_queued then 'queued' else 'running' end, start_task.payload, start_task.job_key,
-        start_task.job_id, start_task.caller, tenant, start_task.org_id, start_task.user_id, start_task.project_id, start_task.scope,
-        case when not is_queued then clock_timestamp() end)
+        start_task.job_id, start_task.caller, tenant, start_task.org_id, start_task.user_id, start_task.project_id,
+        start_task.scope, case when not is_queued then clock_timestamp() end)
       returning t.id into id;
     end if;
     ids := ids || id;
   end loop;
   return ids;
-end
-$$;
-
+end $$;
 comment on function tasks.start_task is
-  'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids '
-  'for finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead '
-  'process left running is marked as failed. Definer: reads tenants, which jobs can''t read.';
-
+  'Records that a run starts, or is queued (is_queued), for one tenant or for each active tenant. Returns the ids for '
+  'finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead process left running is '
+  'marked as failed. Definer: reads tenants, which jobs can''t read.';
 grant execute on function tasks.start_task to l9_worker;
 --! EndIncluded 120-tasks/020-start-task.sql
 --! Included 120-tasks/030-finish-task.sql
 -- Ends the rows that start_task() began. The gateway's withJobRun() calls it after the work, with the result or the
 -- name of the error.
 
-create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null)
-returns integer
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null) returns integer
+language plpgsql volatile set search_path = '' as $$
 declare
   finished integer;
 begin
@@ -19534,23 +17617,18 @@ begin
   where t.id = any (ids) and t.status in ('queued', 'running');
   get diagnostics finished = row_count;
   return finished;
-end
-$$;
-
+end $$;
 comment on function tasks.finish_task is
-  'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still '
-  'queued or running.';
-
+  'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still queued or '
+  'running.';
 grant execute on function tasks.finish_task to l9_worker;
 --! EndIncluded 120-tasks/030-finish-task.sql
 --! Included 120-tasks/035-record-runs.sql
 -- Writes the rows of a run that has ended, in place of start_task() and finish_task(). The gateway's recordingRuns()
 -- calls it for jobs that go through all tenants at once.
 
-create function tasks.record_runs(type text, started_at timestamptz, results jsonb, error text default null)
-returns integer
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function tasks.record_runs(type text, started_at timestamptz, results jsonb, error text default null) returns integer
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   recorded integer;
 begin
@@ -19561,23 +17639,17 @@ begin
   from jsonb_each(results) as r;
   get diagnostics recorded = row_count;
   return recorded;
-end
-$$;
-
+end $$;
 comment on function tasks.record_runs is
-  'Records a run that has ended, for jobs that know only afterwards for which tenants they did something: results '
-  'has the result for each tenant_id. The run failed if an error is named. Returns the number of rows. Definer: '
-  'jobs can''t insert into tasks.';
-
+  'Records a run that has ended, for jobs that know only afterwards for which tenants they did something: results has the result '
+  'for each tenant_id. The run failed if an error is named. Returns the number of rows. Definer: jobs can''t insert into tasks.';
 grant execute on function tasks.record_runs to l9_worker;
 --! EndIncluded 120-tasks/035-record-runs.sql
 --! Included 120-tasks/040-sweep-tasks.sql
 -- Keeps the table tasks small, and ends runs whose process died. The gateway's job delete_expired calls it.
 
-create function tasks.sweep_tasks(batch_size integer default 1000)
-returns bigint
-language plpgsql volatile set search_path = ''
-as $$
+create function tasks.sweep_tasks(batch_size integer default 1000) returns bigint
+language plpgsql volatile set search_path = '' as $$
 declare
   deleted_count bigint;
 begin
@@ -19586,25 +17658,20 @@ begin
   where t.status in ('queued', 'running') and t.updated_at < now() - interval '7 days';
   delete from public.tasks t where t.id in (
     select expired.id from public.tasks expired
-    where expired.completed_at < now() - interval '30 days'
-    limit batch_size
-    for update skip locked);
+    where expired.completed_at < now() - interval '30 days' limit batch_size for update skip locked);
   get diagnostics deleted_count = row_count;
   return deleted_count;
-end
-$$;
-
+end $$;
 comment on function tasks.sweep_tasks is
-  'Deletes up to batch_size runs that ended more than 30 days ago and returns their number. Also marks runs as '
-  'failed (interrupted) that have not changed for 7 days and have not ended.';
-
+  'Deletes up to batch_size runs that ended more than 30 days ago and returns their number. Also marks runs as failed '
+  '(interrupted) that have not changed for 7 days and have not ended.';
 grant execute on function tasks.sweep_tasks to l9_worker;
 --! EndIncluded 120-tasks/040-sweep-tasks.sql
 --! Included 130-facts/000-schema.sql
 create schema facts;
 comment on schema facts is
-  'Facts, their evidence, and which fact superseded which. The helpers are not exposed over GraphQL; callers may '
-  'execute only the functions granted one by one.';
+  'Facts, their evidence, and which fact superseded which. The helpers are not exposed over GraphQL; callers may execute only '
+  'the functions granted one by one.';
 grant usage on schema facts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 130-facts/000-schema.sql
 --! Included 130-facts/010-fact-predicates.sql
@@ -19622,21 +17689,17 @@ create table public.fact_predicates (
   constraint predicate_normalised check (predicate = entities.normalise_name(predicate) and predicate <> ''),
   constraint predicate_description_at_most_1000_bytes check (octet_length(description) <= 1000)
 );
-
 comment on table public.fact_predicates is
-  'Predicates that a tenant''s admins registered. A predicate without a row is multi-valued: its facts hold side by '
-  'side.';
+  'Predicates that a tenant''s admins registered. A predicate without a row is multi-valued: its facts hold side by side.';
 comment on column public.fact_predicates.tenant_id is 'The tenant.';
 comment on column public.fact_predicates.predicate is
   'The predicate in the form that facts store: lower case, white space trimmed and collapsed.';
-comment on column public.fact_predicates.is_single_valued is
-  'Single-valued: asserting a new object supersedes the previous one.';
+comment on column public.fact_predicates.is_single_valued is 'Single-valued: asserting a new object supersedes the previous one.';
 comment on column public.fact_predicates.description is 'What the predicate says of a subject, at most 1000 bytes.';
 comment on column public.fact_predicates.created_at is 'When the predicate was first registered.';
 comment on column public.fact_predicates.updated_at is 'When the predicate was last registered again.';
 
-alter table public.fact_predicates enable row level security;
-alter table public.fact_predicates force row level security;
+alter table public.fact_predicates enable row level security, force row level security;
 
 create policy tenant_isolation on public.fact_predicates as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -19658,37 +17721,31 @@ comment on policy platform_override on public.fact_predicates is
   'Operators read predicates of all tenants; each such read is audited.';
 comment on policy worker_access on public.fact_predicates is 'Jobs that assert facts read predicates.';
 comment on policy definer_functions on public.fact_predicates is
-  'register_predicate() writes predicates and assert_fact() reads them: those of the caller''s tenant; for jobs and '
-  'operators, those of all tenants.';
-
+  'register_predicate() writes predicates and assert_fact() reads them: those of the caller''s tenant; for jobs and operators, '
+  'those of all tenants.';
 grant select on public.fact_predicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- No role may insert, update or delete: register_predicate() checks who may, and recomputes the facts that change.
 
-create function facts.is_single_valued(tenant_id uuid, predicate text)
-returns boolean
+create function facts.is_single_valued(tenant_id uuid, predicate text) returns boolean
 language sql stable parallel safe set search_path = ''
 return coalesce((
   select p.is_single_valued from public.fact_predicates p
   where p.tenant_id = is_single_valued.tenant_id and p.predicate = is_single_valued.predicate), false);
-
 comment on function facts.is_single_valued is
-  'True if the predicate is registered as single-valued in the tenant. Not executable by callers: functions of the '
-  'owner call it.';
+  'True if the predicate is registered as single-valued in the tenant. Not executable by callers: functions of the owner call '
+  'it.';
 --! EndIncluded 130-facts/010-fact-predicates.sql
 --! Included 130-facts/020-holds-at.sql
 -- The condition that a fact is true at a point in time, for the functions that find facts, in the graph and in the
 -- world model too.
 
 -- Inlined into its callers, which is why it sets no search_path: indexes and plans stay those of the written-out condition.
-create function facts.holds_at(valid_from timestamptz, valid_to timestamptz, point_in_time timestamptz)
-returns boolean
+create function facts.holds_at(valid_from timestamptz, valid_to timestamptz, point_in_time timestamptz) returns boolean
 language sql immutable parallel safe
 return valid_from <= point_in_time and (valid_to is null or valid_to > point_in_time);
-
 comment on function facts.holds_at is
-  'True if the point in time lies in the validity of a fact: from valid_from, inclusive, to valid_to, exclusive; '
-  'valid_to null means no end.';
-
+  'True if the point in time lies in the validity of a fact: from valid_from, inclusive, to valid_to, exclusive; valid_to null '
+  'means no end.';
 grant execute on function facts.holds_at to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/020-holds-at.sql
 --! Included 130-facts/030-knowledge-facts.sql
@@ -19731,13 +17788,15 @@ create table public.knowledge_facts (
   audience_id uuid not null,
   unique (fact_id, audience_id),
   -- The key includes the audience, so a link never leads to a fact that other callers see.
-  constraint knowledge_facts_superseded_by_fkey foreign key (superseded_by, audience_id) references public.knowledge_facts (fact_id, audience_id)
+  constraint knowledge_facts_superseded_by_fkey foreign key (superseded_by, audience_id)
+    references public.knowledge_facts (fact_id, audience_id)
     on delete set null (superseded_by),
   constraint fact_names_not_blank check (subject_normalized <> '' and predicate <> '' and object_normalized <> ''),
   constraint fact_predicate_normalised check (predicate = entities.normalise_name(predicate)),
   constraint fact_confidence_between_0_and_099 check (confidence between 0 and 0.99),
   constraint fact_counts_not_negative check (
-    supporting_packet_count > 0 and agent_count between 1 and supporting_packet_count and contradiction_count >= 0 and access_count >= 0),
+    supporting_packet_count > 0 and agent_count between 1 and supporting_packet_count and contradiction_count >= 0
+      and access_count >= 0),
   constraint fact_ends_after_it_begins check (valid_to >= valid_from),
   constraint fact_retraction_has_time check (retraction_reason is null or retracted_at is not null),
   constraint fact_retraction_reason_at_most_1000_bytes check (octet_length(retraction_reason) <= 1000)
@@ -19769,52 +17828,51 @@ alter table public.knowledge_facts
 call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false,
   evidence_table => 'fact_evidence');
 -- Subject and object are those of its evidence, which is guarded itself.
-call secrets.guard_table('public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
-
+call secrets.guard_table(
+  'public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
 comment on table public.knowledge_facts is
-  'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from '
-  'recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. '
-  'assert_fact() and retract_fact() write this table.';
+  'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at '
+  'until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() '
+  'write this table.';
 comment on column public.knowledge_facts.fact_id is 'UUID version 7.';
 comment on column public.knowledge_facts.subject is
-  'The entity that the fact is about, spelled as in the statement that counts most: an administrator''s before an '
-  'agent''s, then the oldest.';
+  'The entity that the fact is about, spelled as in the statement that counts most: an administrator''s before an agent''s, then '
+  'the oldest.';
 comment on column public.knowledge_facts.predicate is
   'What the fact says of its subject: lower case, white space trimmed and collapsed.';
 comment on column public.knowledge_facts.object is 'The value: a text, number, truth value, list or object.';
 comment on column public.knowledge_facts.confidence is
-  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where c is the highest confidence that the '
-  'agent gave. What an administrator states has the confidence of administrators alone.';
+  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where c is the highest confidence that the agent gave. What '
+  'an administrator states has the confidence of administrators alone.';
 comment on column public.knowledge_facts.source_packet is
-  'The memory of the statement that counts most: an administrator''s before an agent''s, then the oldest. '
-  'fact_evidence lists all of them.';
+  'The memory of the statement that counts most: an administrator''s before an agent''s, then the oldest. fact_evidence lists '
+  'all of them.';
 comment on column public.knowledge_facts.subject_normalized is 'The subject in the form in which names are compared.';
 comment on column public.knowledge_facts.object_normalized is 'The object in the form in which objects are compared.';
 comment on column public.knowledge_facts.is_single_valued is 'True if the predicate is registered as single-valued.';
 comment on column public.knowledge_facts.supporting_packet_count is
-  'How often the fact was stated: once for each memory and agent, and once more each time an agent repeated the '
-  'fact without naming a memory.';
+  'How often the fact was stated: once for each memory and agent, and once more each time an agent repeated the fact without '
+  'naming a memory.';
 comment on column public.knowledge_facts.agent_count is 'How many agents state the fact. Rankings count these.';
 comment on column public.knowledge_facts.is_from_admin is
-  'True if an administrator states the fact. What agents state against it while it holds is kept with superseded_by '
-  'and an empty validity: it is never current.';
+  'True if an administrator states the fact. What agents state against it while it holds is kept with superseded_by and an empty '
+  'validity: it is never current.';
 comment on column public.knowledge_facts.contradiction_count is
-  'How many agents stated a different value of the same subject and predicate that superseded this one, was '
-  'superseded by it, or is outranked by an administrator''s, up to the end of its validity.';
+  'How many agents stated a different value of the same subject and predicate that superseded this one, was superseded by it, or '
+  'is outranked by an administrator''s, up to the end of its validity.';
 comment on column public.knowledge_facts.access_count is
   'How often find_facts() returned the fact, as of the last roll-up of the access log.';
 comment on column public.knowledge_facts.valid_from is
-  'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those '
-  'that count for its confidence.';
+  'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that count for '
+  'its confidence.';
 comment on column public.knowledge_facts.valid_to is
-  'End of validity: as stated, or when the superseding fact started to hold; valid_from for a fact that an '
-  'administrator''s outranks. Null: the fact still holds unless it is retracted.';
+  'End of validity: as stated, or when the superseding fact started to hold; valid_from for a fact that an administrator''s '
+  'outranks. Null: the fact still holds unless it is retracted.';
 comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
 comment on column public.knowledge_facts.superseded_by is
   'The fact that superseded or outranks this one; it has the same tenant, org, user, project and scope.';
 comment on column public.knowledge_facts.superseded_at is 'When the superseding fact was recorded.';
-comment on column public.knowledge_facts.retracted_at is
-  'When a caller retracted the fact: it is not true and never was.';
+comment on column public.knowledge_facts.retracted_at is 'When a caller retracted the fact: it is not true and never was.';
 comment on column public.knowledge_facts.retraction_reason is 'The reason that the caller gave for the retraction.';
 comment on column public.knowledge_facts.audience_id is
   'Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.';
@@ -19825,18 +17883,13 @@ comment on policy worker_counts on public.knowledge_facts is
 grant update (access_count) on public.knowledge_facts to l9_worker;
 -- No role has any other privilege to insert, update or delete.
 
-create function facts.tg_knowledge_facts__audience()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function facts.tg_knowledge_facts__audience() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   new.audience_id := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   return new;
-end
-$$;
-
-comment on function facts.tg_knowledge_facts__audience is
-  'Sets audience_id from tenant, org, user, project and scope.';
+end $$;
+comment on function facts.tg_knowledge_facts__audience is 'Sets audience_id from tenant, org, user, project and scope.';
 
 create trigger _310_audience before insert or update of tenant_id, org_id, user_id, project_id, scope on public.knowledge_facts
   for each row execute function facts.tg_knowledge_facts__audience();
@@ -19880,7 +17933,8 @@ create table public.fact_evidence (
 
 -- Deferred, because a fact is inserted before its evidence.
 alter table public.knowledge_facts add constraint knowledge_facts_source_is_evidence
-  foreign key (fact_id, source_packet, creator) references public.fact_evidence (fact_id, packet_id, creator) deferrable initially deferred;
+  foreign key (fact_id, source_packet, creator) references public.fact_evidence (fact_id, packet_id, creator)
+    deferrable initially deferred;
 
 create index fact_evidence_packet_idx on public.fact_evidence (packet_id);
 
@@ -19893,32 +17947,27 @@ create trigger _320_stamp_statement before insert on public.fact_evidence
   for each row execute function derived.tg__stamp_statement('packet_id');
 -- A fact is found by its normalised subject and object, so it is refused rather than redacted.
 call secrets.guard_table('public.fact_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
-
 comment on table public.fact_evidence is
-  'Evidence of facts: one row for each statement of a fact, by a memory and who asserted it from there. A fact is '
-  'computed from these rows.';
+  'Evidence of facts: one row for each statement of a fact, by a memory and who asserted it from there. A fact is computed from '
+  'these rows.';
 comment on column public.fact_evidence.evidence_id is 'UUID version 7.';
 comment on column public.fact_evidence.fact_id is 'The fact that the memory states.';
 comment on column public.fact_evidence.packet_id is 'The memory that states the fact.';
 comment on column public.fact_evidence.subject is 'The subject as this memory spells it.';
 comment on column public.fact_evidence.object is 'The object as this memory spells it.';
-comment on column public.fact_evidence.confidence is
-  'The highest confidence that was given with this statement, from 0 to 1.';
+comment on column public.fact_evidence.confidence is 'The highest confidence that was given with this statement, from 0 to 1.';
 comment on column public.fact_evidence.mentions is
   'How often the agent stated the fact in the same words without naming a memory; otherwise 1.';
 comment on column public.fact_evidence.valid_from is 'The start of validity that this memory states.';
 comment on column public.fact_evidence.valid_to is
-  'The end of validity that this memory states; null: none. Of several statements the last one that gives an end '
-  'counts.';
+  'The end of validity that this memory states; null: none. Of several statements the last one that gives an end counts.';
 comment on column public.fact_evidence.end_stated_at is 'When that end was stated.';
 comment on column public.fact_evidence.agent is
-  'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the '
-  'memory.';
-comment on column public.fact_evidence.is_from_admin is
-  'True if that agent was an administrator when it made the statement.';
+  'The creator name of the agent whose statement it is: creator or, if a job extracted the fact, the writer of the memory.';
+comment on column public.fact_evidence.is_from_admin is 'True if that agent was an administrator when it made the statement.';
 comment on column public.fact_evidence.content_hash is
-  'The hash of the text that the memory had when the fact was last stated from it. As use of the memory only '
-  'statements from its present text count.';
+  'The hash of the text that the memory had when the fact was last stated from it. As use of the memory only statements from its '
+  'present text count.';
 comment on column public.fact_evidence.into_world is
   'True if the fact is to change the world model: a model extracted it, or a caller said so.';
 comment on column public.fact_evidence.extracted_by is
@@ -19936,47 +17985,34 @@ values ('knowledge_facts', 'fact_id', 'fact_evidence', '{subject_normalized,obje
 -- Which facts belong together, and the locks for them. Every function that writes facts first builds a key, calls
 -- lock_facts(), and reads what it recomputes by facts_with_key().
 
-create type facts.fact_key as (
-  tenant_id uuid,
-  audience_id uuid,
-  subject_normalized text,
-  predicate text,
-  object_normalized text
-);
-
+create type facts.fact_key as (tenant_id uuid, audience_id uuid, subject_normalized text, predicate text, object_normalized text);
 comment on type facts.fact_key is
-  'Identifies the facts that are recomputed together: within one audience, all facts of a subject and a '
-  'single-valued predicate; for a multi-valued predicate, only those with one object.';
+  'Identifies the facts that are recomputed together: within one audience, all facts of a subject and a single-valued predicate; '
+  'for a multi-valued predicate, only those with one object.';
 
-create function facts.lock_facts(key facts.fact_key)
-returns boolean
-language plpgsql volatile set search_path = ''
-as $$
+create function facts.lock_facts(key facts.fact_key) returns boolean
+language plpgsql volatile set search_path = '' as $$
 begin
   -- A shared lock: register_predicate() takes it exclusively, so no fact is written under an old registration.
   perform pg_advisory_xact_lock_shared(hashtextextended(format('l9-memory predicate %s %s', key.tenant_id, key.predicate), 0));
   perform pg_advisory_xact_lock(
     hashtextextended(format('l9-memory facts %s %s %s', key.audience_id, key.predicate, key.subject_normalized), 0));
   return facts.is_single_valued(key.tenant_id, key.predicate);
-end
-$$;
-
+end $$;
 comment on function facts.lock_facts is
-  'Waits until no other transaction changes these facts, holds them until the end of this one, and returns true if '
-  'the predicate is single-valued. Not executable by callers.';
+  'Waits until no other transaction changes these facts, holds them until the end of this one, and returns true if the predicate '
+  'is single-valued. Not executable by callers.';
 
-create function facts.facts_with_key(key facts.fact_key, is_single boolean)
-returns setof public.knowledge_facts
+create function facts.facts_with_key(key facts.fact_key, is_single boolean) returns setof public.knowledge_facts
 language sql stable
 begin atomic
   select f.* from public.knowledge_facts f
   where f.audience_id = (key).audience_id and f.subject_normalized = (key).subject_normalized and f.predicate = (key).predicate
     and (is_single or f.object_normalized = (key).object_normalized);
 end;
-
 comment on function facts.facts_with_key is
-  'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not '
-  'executable by callers.';
+  'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not executable by '
+  'callers.';
 --! EndIncluded 130-facts/050-fact-keys.sql
 --! Included 130-facts/060-combine-evidence.sql
 -- Two of the three steps of recompute_facts(): the values of each fact from its statements, and the merging of facts
@@ -19997,8 +18033,7 @@ begin atomic
     select v.fact_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.fact_id
   ), first as (
     select distinct on (s.fact_id) s.fact_id, s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin
-    from stated s where s.is_decisive
-    order by s.fact_id, s.created_at, s.evidence_id
+    from stated s where s.is_decisive order by s.fact_id, s.created_at, s.evidence_id
   ), sums as (
     select s.fact_id, sum(s.mentions)::integer as mentions, count(distinct s.agent)::integer as agents,
       -- The values of a predicate with many hold side by side, so an earlier beginning takes nothing from another.
@@ -20019,16 +18054,16 @@ begin atomic
     updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
   from computed s
   where f.fact_id = s.fact_id
-    and (f.subject, f.object, f.source_packet, f.creator, f.source, f.is_from_admin, f.confidence, f.supporting_packet_count, f.agent_count,
+    and (f.subject, f.object, f.source_packet, f.creator, f.source, f.is_from_admin, f.confidence, f.supporting_packet_count,
+      f.agent_count,
         f.valid_from, f.recorded_at, f.ttl)
       is distinct from
       (s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin, s.confidence, s.mentions, s.agents,
         s.valid_from, s.recorded_at, s.ttl);
 end;
-
 comment on function facts.compute_fact_confidence is
-  'Computes spelling, confidence, counts and times of facts from their evidence. The new fact keeps its updated_at. '
-  'Not executable by callers.';
+  'Computes spelling, confidence, counts and times of facts from their evidence. The new fact keeps its updated_at. Not '
+  'executable by callers.';
 
 create function facts.groups_to_merge(key facts.fact_key, is_single boolean) returns table (fact_id uuid, kept uuid)
 language sql stable set search_path = ''
@@ -20036,7 +18071,8 @@ begin atomic
   with ordered as (
     select f.*,
       f.is_from_admin and lag(f.object_normalized) over (
-        partition by f.is_from_admin order by f.valid_from, f.recorded_at, f.fact_id) is distinct from f.object_normalized as begins_period
+        partition by f.is_from_admin order by f.valid_from, f.recorded_at, f.fact_id)
+          is distinct from f.object_normalized as begins_period
     from facts.facts_with_key(key, is_single) f
     where f.retracted_at is null
   ), placed as (
@@ -20052,19 +18088,16 @@ begin atomic
     from placed p
   )
   select g.fact_id, first_value(g.fact_id) over (partition by g.period, g.run, g.object_normalized order by g.place)
-  from grouped g
-  order by g.place;
+  from grouped g order by g.place;
 end;
-
 comment on function facts.groups_to_merge is
-  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, '
-  'with no other value between them. What an agent states while an administrator''s fact holds stands beside that '
-  'fact. Not executable by callers.';
+  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, with no other '
+  'value between them. What an agent states while an administrator''s fact holds stands beside that fact. Not executable by '
+  'callers.';
 
 -- Moves the evidence and the number of reads of each duplicate to the fact that is kept, and deletes the duplicate.
 create function facts.merge_facts(key facts.fact_key, is_single boolean) returns boolean
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   duplicate record;
   has_merged boolean := false;
@@ -20091,12 +18124,10 @@ begin
     delete from public.knowledge_facts f where f.fact_id = duplicate.fact_id;
   end loop;
   return has_merged;
-end
-$$;
-
+end $$;
 comment on function facts.merge_facts is
-  'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true '
-  'if any were merged. Not executable by callers.';
+  'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true if any were '
+  'merged. Not executable by callers.';
 --! EndIncluded 130-facts/060-combine-evidence.sql
 --! Included 130-facts/070-supersession.sql
 -- Which fact superseded or outranks which. recompute_facts() writes the result.
@@ -20113,12 +18144,14 @@ begin atomic
     window w as (order by f.valid_from, f.is_from_admin desc, f.recorded_at, f.fact_id)
   ), chain as (
     -- Statements by agents after one by an administrator are not part of it.
-    select p.*, lead(p.fact_id) over c as next_id, lead(p.valid_from) over c as next_from, lead(p.recorded_at) over c as next_recorded
+    select p.*, lead(p.fact_id) over c as next_id, lead(p.valid_from) over c as next_from,
+      lead(p.recorded_at) over c as next_recorded
     from placed p
     where p.is_from_admin or p.period = 0
     window c as (order by p.place)
   ), ended as (
-    select c.fact_id, c.next_id, c.next_from, greatest(c.recorded_at, c.next_recorded) as at from chain c where c.next_id is not null
+    select c.fact_id, c.next_id, c.next_from, greatest(c.recorded_at, c.next_recorded) as at from chain c
+    where c.next_id is not null
     union all
     select p.fact_id, a.fact_id, p.valid_from, greatest(p.recorded_at, a.recorded_at)
     from placed p join placed a on a.is_from_admin and a.period = p.period
@@ -20148,11 +18181,10 @@ begin atomic
     where s.fact_id = f.fact_id and s.valid_to is not null and s.is_from_admin = f.is_from_admin
     order by s.end_stated_at desc, s.evidence_id desc limit 1) stated on true;
 end;
-
 comment on function facts.supersession_chain is
-  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where '
-  'the next begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s '
-  'holds is outranked: it ends where it begins and names the other. Not executable by callers.';
+  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next '
+  'begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s holds is outranked: it '
+  'ends where it begins and names the other. Not executable by callers.';
 --! EndIncluded 130-facts/070-supersession.sql
 --! Included 130-facts/080-recount-voices.sql
 -- What facts tell about the importance of the memories behind them: agents that assert and agents that contradict
@@ -20163,8 +18195,8 @@ create policy definer_functions on public.memory_signals to l9_owner
     (select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 comment on policy definer_functions on public.memory_signals is
-  'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and '
-  'operators, in all tenants.';
+  'Recomputing facts updates the statistics of their source memories: in the caller''s tenant; for jobs and operators, in all '
+  'tenants.';
 
 -- Supporters are other agents with evidence from the memory itself. Opponents are agents with evidence of facts that
 -- superseded the memory's facts, or that these superseded, unless the memory states both.
@@ -20207,13 +18239,11 @@ begin atomic
   ) v
   group by v.packet_id, v.agent;
 end;
-
 comment on function facts.voices_on is
-  'Which agents other than the author asserted facts that these memories state, and which agents contradict them by '
-  'facts of other memories. However many facts an agent asserts, it is one row. Not executable by callers.';
+  'Which agents other than the author asserted facts that these memories state, and which agents contradict them by facts of '
+  'other memories. However many facts an agent asserts, it is one row. Not executable by callers.';
 
-create function facts.changed_voices(packet_ids uuid[])
-returns uuid[]
+create function facts.changed_voices(packet_ids uuid[]) returns uuid[]
 language sql stable set search_path = '' set enable_seqscan = off
 return array(
   select distinct packet_id
@@ -20224,15 +18254,11 @@ return array(
     where v.packet_id = any (changed_voices.packet_ids) and (v.has_asserted or v.has_contradicted)
   ) k using (packet_id, agent)
   where (n.has_asserted, n.has_contradicted) is distinct from (k.has_asserted, k.has_contradicted));
-
 comment on function facts.changed_voices is
   'Which of these memories have other voices than memory_voices says. Not executable by callers.';
 
-create function facts.recount_voices(packet_ids uuid[])
-returns void
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function facts.recount_voices(packet_ids uuid[]) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   changed_ids uuid[] := facts.changed_voices(recount_voices.packet_ids);
 begin
@@ -20253,34 +18279,30 @@ begin
   on conflict (packet_id, agent) do update set has_asserted = excluded.has_asserted, has_contradicted = excluded.has_contradicted
   where (v.has_asserted, v.has_contradicted) is distinct from (excluded.has_asserted, excluded.has_contradicted);
   perform importance.sum_voices(changed_ids);
-end
-$$;
-
+end $$;
 comment on function facts.recount_voices is
-  'Writes to memory_voices which agents assert and which contradict what these memories state, and the sums to '
-  'memory_signals. Not executable by callers.';
+  'Writes to memory_voices which agents assert and which contradict what these memories state, and the sums to memory_signals. '
+  'Not executable by callers.';
 --! EndIncluded 130-facts/080-recount-voices.sql
 --! Included 130-facts/090-recompute-facts.sql
 -- Brings the facts of one key up to date with their evidence: removes what expired, computes, merges, and chains
 -- successors. Everything that changes evidence calls it, under the locks of lock_facts().
 
 create function facts.recompute_facts(
-  key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}')
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+  key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}') returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   changed_ids uuid[] := '{}';
   batch_ids uuid[];
 begin
   -- Rows are locked in the order of their ids, as in the roll-up job, so that the two can't deadlock.
   perform from public.knowledge_facts f
-  where f.fact_id in (select k.fact_id from facts.facts_with_key(key, is_single) k)
-  order by f.fact_id for no key update;
+  where f.fact_id in (select k.fact_id from facts.facts_with_key(key, is_single) k) order by f.fact_id for no key update;
 
   -- The check avoids an empty statement, which would still run the statement triggers.
   if exists (
-    select from facts.facts_with_key(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id where e.ttl <= now()) then
+    select from facts.facts_with_key(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id
+    where e.ttl <= now()) then
     delete from public.fact_evidence e
     where e.ttl <= now() and e.fact_id in (select f.fact_id from facts.facts_with_key(key, is_single) f);
   end if;
@@ -20323,31 +18345,23 @@ begin
   if cardinality(packet_ids) > 0 then
     perform facts.recount_voices(packet_ids);
   end if;
-end
-$$;
-
+end $$;
 comment on function facts.recompute_facts is
-  'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source '
-  'memories and on packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the '
-  'predicate. Not executable by callers.';
+  'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source memories and on '
+  'packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by '
+  'callers.';
 --! EndIncluded 130-facts/090-recompute-facts.sql
 --! Included 130-facts/100-check-fact.sql
 -- Checks and normalises the parts of a fact. assert_fact_from() calls key_of_fact(), and searches for facts compare
 -- objects by object_text().
 
-create function facts.object_text(object jsonb)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function facts.object_text(object jsonb) returns text language sql immutable parallel safe set search_path = ''
 return entities.normalise_name(object #>> '{}');
-
 comment on function facts.object_text is
-  'Returns the form in which objects are compared: texts, numbers and truth values like names, lists and objects by '
-  'their JSON.';
+  'Returns the form in which objects are compared: texts, numbers and truth values like names, lists and objects by their JSON.';
 
-create function facts.check_object(object jsonb)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function facts.check_object(object jsonb) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   normalised text := facts.object_text(object);
 begin
@@ -20360,17 +18374,13 @@ begin
   end if;
   perform identity.check_numbers(object, 'object');
   return normalised;
-end
-$$;
-
+end $$;
 comment on function facts.check_object is
-  'Returns object_text() of an object. Raises L9VAL if it is missing or blank or holds a number that is not kept '
-  'exactly, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
+  'Returns object_text() of an object. Raises L9VAL if it is missing or blank or holds a number that is not kept exactly, L9LIM '
+  'if it is longer than 8192 bytes or nested deeper than 60 levels.';
 
-create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb)
-returns facts.fact_key
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb) returns facts.fact_key
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   key facts.fact_key;
 begin
@@ -20380,13 +18390,9 @@ begin
   key.predicate := entities.check_name(predicate, 'predicate');
   key.object_normalized := facts.check_object(object);
   return key;
-end
-$$;
-
+end $$;
 comment on function facts.key_of_fact is
-  'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, predicate or object break a '
-  'rule.';
-
+  'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, predicate or object break a rule.';
 grant execute on function facts.object_text, facts.check_object to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/100-check-fact.sql
 --! Included 130-facts/110-assert-fact-from.sql
@@ -20394,9 +18400,7 @@ grant execute on function facts.object_text, facts.check_object to l9_agent, l9_
 -- store_extraction() for the facts that a chat model found.
 
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz, is_from_admin boolean) returns uuid
-language plpgsql stable set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql stable set search_path = '' as $$
 declare
   ruling public.knowledge_facts;
   neighbour public.knowledge_facts;
@@ -20433,17 +18437,13 @@ begin
     end if;
   end loop;
   return null;
-end
-$$;
-
+end $$;
 comment on function facts.fact_at is
-  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states '
-  'this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not '
-  'executable by callers.';
+  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states this and holds '
+  'at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
 
 create function facts.insert_fact(
-  key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)
-returns uuid
+  key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz) returns uuid
 language sql volatile set search_path = ''
 begin atomic
   insert into public.knowledge_facts as f (
@@ -20455,27 +18455,15 @@ begin atomic
     (key).object_normalized, insert_fact.valid_from, insert_fact.valid_from, clock_timestamp())
   returning f.fact_id;
 end;
-
 comment on function facts.insert_fact is 'Inserts a fact without evidence. Not executable by callers.';
 
 -- Locks the memory and the key, finds or inserts the fact, adds or strengthens the evidence, and recomputes. A new
 -- fact gets its confidence and validity then, like one that exists.
 create function facts.assert_fact_from(
-  packet_id uuid,
-  subject text,
-  predicate text,
-  object jsonb,
-  confidence double precision default 0.8,
-  valid_from timestamptz default null,
-  extracted_by text default null,
-  is_mention boolean default false,
-  into_world boolean default false,
-  valid_to timestamptz default null
-)
-returns public.knowledge_facts
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+  packet_id uuid, subject text, predicate text, object jsonb, confidence double precision default 0.8,
+  valid_from timestamptz default null, extracted_by text default null, is_mention boolean default false,
+  into_world boolean default false, valid_to timestamptz default null) returns public.knowledge_facts
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id);
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
@@ -20502,8 +18490,7 @@ begin
     select f.* into fact
     from facts.facts_with_key(key, is_single) f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.packet_id = assert_fact_from.packet_id
-    where f.retracted_at is not null and f.object_normalized = key.object_normalized
-    limit 1;
+    where f.retracted_at is not null and f.object_normalized = key.object_normalized limit 1;
     if found then
       return fact;
     end if;
@@ -20515,7 +18502,8 @@ begin
 
   id := facts.fact_at(key, is_single, begins_at, by_admin);
   if id is null then
-    new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
+    new_fact_id := facts.insert_fact(
+      key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
   -- A fact that is stated again from its end on holds again.
@@ -20528,7 +18516,7 @@ begin
     derived.bounded_confidence(source, assert_fact_from.confidence), begins_at, assert_fact_from.valid_to,
     case when assert_fact_from.valid_to is not null then clock_timestamp() end,
     source.content_hash, model, model is not null or coalesce(assert_fact_from.into_world, false))
-  on conflict (fact_id, packet_id, creator) do update set
+  on conflict on constraint evidence_counts_once do update set
     -- An agent's strongest word counts, however often it repeats it.
     confidence = greatest(e.confidence, excluded.confidence),
     mentions = e.mentions + is_mention::integer,
@@ -20548,20 +18536,17 @@ begin
   -- The fact may have been merged with an equal one.
   select f.* into fact
   from public.knowledge_facts f join public.fact_evidence e on e.fact_id = f.fact_id
-  where e.packet_id = assert_fact_from.packet_id and f.audience_id = key.audience_id and f.subject_normalized = key.subject_normalized
+  where e.packet_id = assert_fact_from.packet_id and f.audience_id = key.audience_id
+    and f.subject_normalized = key.subject_normalized
     and f.predicate = key.predicate and f.object_normalized = key.object_normalized and f.retracted_at is null
-  order by f.fact_id = id desc, f.valid_from desc
-  limit 1;
+  order by f.fact_id = id desc, f.valid_from desc limit 1;
   return fact;
-end
-$$;
-
+end $$;
 comment on function facts.assert_fact_from is
-  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the '
-  'memory holds the caller''s own words, so that repeating them counts as another mention. into_world: the fact '
-  'changes the world model, as every extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables '
-  'that callers can''t write; the caller must be able to read the memory and to write in its scope.';
-
+  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the '
+  'caller''s own words, so that repeating them counts as another mention. into_world: the fact changes the world model, as every '
+  'extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be '
+  'able to read the memory and to write in its scope.';
 grant execute on function facts.assert_fact_from to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 130-facts/110-assert-fact-from.sql
 --! Included 130-facts/120-assert-fact.sql
@@ -20569,21 +18554,10 @@ grant execute on function facts.assert_fact_from to l9_agent, l9_admin, l9_worke
 -- rest.
 
 create function public.assert_fact(
-  subject text,
-  predicate text,
-  object jsonb,
-  confidence double precision default 0.8,
-  source_packet uuid default null,
-  valid_from timestamptz default null,
-  scope text default null,
-  project_id text default null,
-  into_world boolean default false,
-  valid_to timestamptz default null
-)
-returns public.knowledge_facts
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+  subject text, predicate text, object jsonb, confidence double precision default 0.8, source_packet uuid default null,
+  valid_from timestamptz default null, scope text default null, project_id text default null, into_world boolean default false,
+  valid_to timestamptz default null) returns public.knowledge_facts
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   packet_id uuid := assert_fact.source_packet;
@@ -20612,41 +18586,33 @@ begin
   return facts.assert_fact_from(
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
     is_mention => true, into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
-end
-$$;
-
+end $$;
 comment on function public.assert_fact is
-  'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory that states it; without '
-  'one a memory of kind fact is saved. Repeating a fact is support. A new value of a single-valued predicate '
-  'supersedes the former, but an agent''s never an administrator''s. into_world: it also changes the world model. '
-  'Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
-
+  'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory that states it; without one a memory of '
+  'kind fact is saved. Repeating a fact is support. A new value of a single-valued predicate supersedes the former, but an '
+  'agent''s never an administrator''s. into_world: it also changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.assert_fact to l9_agent, l9_admin;
 --! EndIncluded 130-facts/120-assert-fact.sql
 --! Included 130-facts/130-withdraw-evidence.sql
 -- Takes back what a memory states when it is deleted, when its text changes, or when a model extracts from it again.
 -- Triggers of packet_store and the chapter of extraction call it.
 
-create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default null)
-returns setof facts.fact_key
+create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default null) returns setof facts.fact_key
 language sql stable set search_path = ''
 begin atomic
-  select distinct (f.tenant_id, coalesce(keys_of_evidence.audience_id, f.audience_id), f.subject_normalized, f.predicate, f.object_normalized)::facts.fact_key
+  select distinct (f.tenant_id, coalesce(keys_of_evidence.audience_id, f.audience_id), f.subject_normalized, f.predicate,
+    f.object_normalized)::facts.fact_key
   from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
   where e.packet_id = keys_of_evidence.packet_id
   -- All callers take the locks in this order, which rules out deadlocks.
   order by 1;
 end;
-
 comment on function facts.keys_of_evidence is
-  'Returns the keys of all facts that a memory states and that must be recomputed when the memory changes. '
-  'audience_id: the keys as they will be in that audience. Not executable by callers.';
+  'Returns the keys of all facts that a memory states and that must be recomputed when the memory changes. audience_id: the keys '
+  'as they will be in that audience. Not executable by callers.';
 
-create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true)
-returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true) returns void
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   keys facts.fact_key[];
   key facts.fact_key;
@@ -20667,61 +18633,47 @@ begin
     perform facts.recompute_facts(
       key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[withdraw_evidence.packet_id]);
   end loop;
-end
-$$;
-
+end $$;
 comment on function facts.withdraw_evidence is
-  'Deletes the evidence of a memory and recomputes its facts without it. only_extracted: deletes only what a model '
-  'extracted and no caller retracted. For jobs. Definer: writes tables that callers can''t write.';
-
+  'Deletes the evidence of a memory and recomputes its facts without it. only_extracted: deletes only what a model extracted and '
+  'no caller retracted. For jobs. Definer: writes tables that callers can''t write.';
 grant execute on function facts.withdraw_evidence to l9_worker;
 
-create function facts.tg_packet_store__withdraw_facts()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function facts.tg_packet_store__withdraw_facts() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   perform facts.withdraw_evidence(old.packet_id, only_extracted => false);
   return old;
-end
-$$;
-
+end $$;
 comment on function facts.tg_packet_store__withdraw_facts is
-  'Deletes the evidence of a memory before the memory is deleted: facts that other memories state are recomputed, '
-  'the others are deleted. Definer: callers can''t write these tables.';
+  'Deletes the evidence of a memory before the memory is deleted: facts that other memories state are recomputed, the others are '
+  'deleted. Definer: callers can''t write these tables.';
 
 -- A before trigger, because the foreign keys would delete facts that other memories still state.
 create trigger _620_withdraw_facts before delete on public.packet_store
   for each row execute function facts.tg_packet_store__withdraw_facts();
 
 create function facts.tg_packet_store__recount_facts() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   if exists (select from public.fact_evidence e where e.packet_id = new.packet_id) then
     perform facts.recount_voices(array[new.packet_id]);
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function facts.tg_packet_store__recount_facts is
-  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use '
-  'of this one. Definer: callers can''t write these tables.';
+  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use of this one. '
+  'Definer: callers can''t write these tables.';
 
 create trigger _650_recount_facts after update of envelope on public.packet_store
-  for each row when (new.content_hash is distinct from old.content_hash)
-  execute function facts.tg_packet_store__recount_facts();
+  for each row when (new.content_hash is distinct from old.content_hash) execute function facts.tg_packet_store__recount_facts();
 --! EndIncluded 130-facts/130-withdraw-evidence.sql
 --! Included 130-facts/140-move-evidence.sql
 -- Facts follow their memory when its scope, project, owner or expiry changes. A trigger of packet_store calls
 -- move_evidence() for each statement of the memory.
 
-create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   fact public.knowledge_facts;
   key facts.fact_key;
@@ -20754,20 +18706,15 @@ begin
       update public.fact_evidence e set fact_id = target_id where e.evidence_id = evidence.evidence_id;
     end if;
   end if;
-end
-$$;
-
+end $$;
 comment on function facts.move_evidence is
-  'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, '
-  'otherwise to an equal fact there or to a new one. Not executable by callers.';
+  'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, otherwise to an '
+  'equal fact there or to a new one. Not executable by callers.';
 
 -- Takes the locks of the old and of the new audience in one order before it moves anything, so that two memories that
 -- move in opposite directions can't deadlock.
-create function facts.tg_packet_store__facts_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function facts.tg_packet_store__facts_follow() returns trigger
+language plpgsql security definer set search_path = '' as $$
 declare
   audience_id uuid := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   has_moved boolean := audience_id <> packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
@@ -20793,12 +18740,10 @@ begin
       key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[new.packet_id]);
   end loop;
   return null;
-end
-$$;
-
+end $$;
 comment on function facts.tg_packet_store__facts_follow is
-  'Moves the facts of a memory to the memory''s new audience and lets a fact expire with the last memory that '
-  'states it. Definer: callers can''t write these tables.';
+  'Moves the facts of a memory to the memory''s new audience and lets a fact expire with the last memory that states it. '
+  'Definer: callers can''t write these tables.';
 
 -- Fires after _620_fact_evidence_follow, which updates owner and scope of the evidence.
 call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');
@@ -20807,11 +18752,8 @@ call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_f
 -- Declares that a fact was never true; the fact that it superseded then holds again. Agents and administrators reach
 -- retract_fact() over GraphQL and psql.
 
-create function public.retract_fact(fact_id uuid, reason text default null)
-returns public.knowledge_facts
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function public.retract_fact(fact_id uuid, reason text default null) returns public.knowledge_facts
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   fact public.knowledge_facts;
@@ -20849,15 +18791,12 @@ begin
   perform facts.recompute_facts(key, is_single, fact.fact_id);
   select f.* into fact from public.knowledge_facts f where f.fact_id = fact.fact_id;
   return fact;
-end
-$$;
-
+end $$;
 comment on function public.retract_fact is
-  'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row stays as history, and the '
-  'fact that it superseded holds again. Agents can retract facts that only they asserted, admins all facts within '
-  'their claims; otherwise, and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. '
-  'Definer: callers can''t write the table; ownership is checked here.';
-
+  'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row stays as history, and the fact that it '
+  'superseded holds again. Agents can retract facts that only they asserted, admins all facts within their claims; otherwise, '
+  'and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the '
+  'table; ownership is checked here.';
 grant execute on function public.retract_fact to l9_agent, l9_admin;
 --! EndIncluded 130-facts/150-retract-fact.sql
 --! Included 130-facts/160-register-predicate.sql
@@ -20867,9 +18806,7 @@ grant execute on function public.retract_fact to l9_agent, l9_admin;
 create function public.register_predicate(
   predicate text, is_single_valued boolean default true, description text default null, tenant_id uuid default null)
 returns public.fact_predicates
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_predicate.tenant_id);
   name text := entities.check_name(register_predicate.predicate, 'predicate');
@@ -20887,7 +18824,7 @@ begin
   was_single := facts.is_single_valued(admin.target_tenant_id, name);
   insert into public.fact_predicates as p (tenant_id, predicate, is_single_valued, description)
   values (admin.target_tenant_id, name, register_predicate.is_single_valued, coalesce(register_predicate.description, ''))
-  on conflict (tenant_id, predicate) do update set
+  on conflict on constraint fact_predicates_pkey do update set
     is_single_valued = excluded.is_single_valued,
     description = coalesce(register_predicate.description, p.description),
     updated_at = clock_timestamp()
@@ -20906,46 +18843,33 @@ begin
     end loop;
   end if;
   return registered;
-end
-$$;
-
+end $$;
 comment on function public.register_predicate is
-  'Registers a predicate as single-valued or multi-valued. Existing facts are recomputed within each scope and '
-  'project: single-valued, the value that began last holds and ends the others; multi-valued, all superseded values '
-  'hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables '
-  'that callers can''t write.';
-
+  'Registers a predicate as single-valued or multi-valued. Existing facts are recomputed within each scope and project: '
+  'single-valued, the value that began last holds and ends the others; multi-valued, all superseded values hold again. For '
+  'admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t write.';
 grant execute on function public.register_predicate to l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/160-register-predicate.sql
 --! Included 130-facts/170-log-fact-reads.sql
 -- What find_facts() and facts_as_of() share: the limit of rows, and the audit row and access log of what a caller was
 -- shown.
 
-create function facts.max_facts_per_read()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 100;
-
+create function facts.max_facts_per_read() returns integer language sql immutable parallel safe set search_path = '' return 100;
 comment on function facts.max_facts_per_read is 'The number of facts that one read returns at most.';
 
-create function facts.check_k(k integer)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function facts.check_k(k integer) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if k is null or k not between 1 and facts.max_facts_per_read() then
     perform identity.raise_error('L9LIM', format('k: must be from 1 to %s', facts.max_facts_per_read()), 'k');
   end if;
-end
-$$;
-
+end $$;
 comment on function facts.check_k is 'Raises L9LIM unless k is from 1 to max_facts_per_read().';
 
 create function facts.log_fact_reads(
   details jsonb, facts public.knowledge_facts[], is_use boolean, project_id text default null, scope text default null)
 returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   read_id uuid := uuidv7();
 begin
@@ -20957,55 +18881,39 @@ begin
   end if;
   perform audit.add_audit_row(
     read_id, 'READ', 'knowledge_facts', null, left(project_id, 200), left(scope, 63),
-    (details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[]) || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
+    (details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[])
+      || jsonb_build_object('ids', array(select f.fact_id from unnest(facts) f)), null);
   if is_use and cardinality(facts) > 0 then
     perform importance.log_accesses('search', array_agg(f.fact_id), array_agg(f.scope), array_agg(f.project_id),
       audit_id => read_id, target_type => 'fact')
     from unnest(facts) f;
   end if;
-end
-$$;
-
+end $$;
 comment on function facts.log_fact_reads is
-  'Audits which facts the caller was shown, without their texts, and the project and scope that it asked for; '
-  'is_use also counts them as used. A caller can only add rows about itself, within its own scopes; the roll-up '
-  'counts a row only if the caller could read the fact. Definer: writes audit_log.';
-
-grant execute on function
-  facts.max_facts_per_read, facts.check_k, facts.log_fact_reads
-to l9_agent, l9_admin, l9_platform_admin;
+  'Audits which facts the caller was shown, without their texts, and the project and scope that it asked for; is_use also counts '
+  'them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller '
+  'could read the fact. Definer: writes audit_log.';
+grant execute on function facts.max_facts_per_read, facts.check_k, facts.log_fact_reads to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/170-log-fact-reads.sql
 --! Included 130-facts/180-find-facts.sql
 -- The operation find_facts: facts that hold now or at a time, by subject, predicate or object under any of their
 -- names.
 
-create function facts.names_of_object(object jsonb)
-returns text[]
-language sql stable parallel safe set search_path = ''
-return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}') else array[facts.object_text(object)] end;
-
+create function facts.names_of_object(object jsonb) returns text[] language sql stable parallel safe set search_path = ''
+return case when jsonb_typeof(object) = 'string' then entities.names_of(object #>> '{}')
+  else array[facts.object_text(object)] end;
 comment on function facts.names_of_object is
   'Returns the forms that an object may be stored in: all names of the entity if it is a text, otherwise the value.';
 
 -- Takes the k most confident, and only then reorders them, so that a value never stands above one that superseded it.
 -- The audit row names the facts and leaves out their texts.
 create function public.find_facts(
-  subject text default null,
-  predicate text default null,
-  object jsonb default null,
-  min_confidence double precision default 0,
-  include_history boolean default false,
-  valid_at timestamptz default null,
-  scope text default null,
-  project_id text default null,
-  k integer default 20
-)
-returns setof public.knowledge_facts
+  subject text default null, predicate text default null, object jsonb default null, min_confidence double precision default 0,
+  include_history boolean default false, valid_at timestamptz default null, scope text default null,
+  project_id text default null, k integer default 20) returns setof public.knowledge_facts
 language plpgsql volatile set search_path = ''
 -- The best plan depends on which filters are set, so no generic plan is cached.
-set plan_cache_mode = force_custom_plan
-as $$
-#variable_conflict use_column
+set plan_cache_mode = force_custom_plan as $$
 declare
   at timestamptz := coalesce(find_facts.valid_at, now());
   subjects text[];
@@ -21030,8 +18938,7 @@ begin
       and (find_facts.scope is null or f.scope = find_facts.scope)
       and (find_facts.project_id is null or f.project_id is null or f.project_id = find_facts.project_id)
       and (include_history or f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, at))
-    order by f.confidence desc, f.is_from_admin desc, f.valid_from desc, f.fact_id desc
-    limit find_facts.k
+    order by f.confidence desc, f.is_from_admin desc, f.valid_from desc, f.fact_id desc limit find_facts.k
   ), ranked as (
     select m.f, row_number() over (
       order by (m.f).confidence desc, (m.f).is_from_admin desc, (m.f).valid_from desc, (m.f).fact_id desc) as place
@@ -21055,27 +18962,19 @@ begin
       'project_id', left(find_facts.project_id, 200))),
     matching_facts, is_use => true, project_id => find_facts.project_id, scope => find_facts.scope);
   return query select (f).* from unnest(matching_facts) f;
-end
-$$;
-
+end $$;
 comment on function public.find_facts is
-  'Facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above '
-  'one that superseded it. Subject and object match by any name or alias. include_history: also facts that ended or '
-  'were retracted. project_id: facts of this project and of none. k: 1 to 100. Writes a READ audit row without '
-  'texts, and counts the facts as used. Errors: L9VAL, L9LIM, L9AUT.';
-
+  'Facts that the caller can read and that hold (at valid_at, as known today), most confident first, but none above one that '
+  'superseded it. Subject and object match by any name or alias. include_history: also facts that ended or were retracted. '
+  'project_id: facts of this project and of none. k: 1 to 100. Writes a READ audit row without texts, and counts the facts as '
+  'used. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function facts.names_of_object, public.find_facts to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/180-find-facts.sql
 --! Included 130-facts/190-facts-as-of.sql
 -- What was believed at an earlier time, over both axes of time. Callers reach facts_as_of() over GraphQL and psql.
 
 create type public.fact_as_of as (
-  fact public.knowledge_facts,
-  valid_from timestamptz,
-  valid_to timestamptz,
-  replaced public.knowledge_facts
-);
-
+  fact public.knowledge_facts, valid_from timestamptz, valid_to timestamptz, replaced public.knowledge_facts);
 comment on type public.fact_as_of is 'A fact as it was known at a point in time.';
 comment on column public.fact_as_of.fact is 'The fact with the present values of its row.';
 comment on column public.fact_as_of.valid_from is 'Start of validity, as known at that time.';
@@ -21089,8 +18988,8 @@ returns table (fact_id uuid, valid_from timestamptz, valid_to timestamptz, repla
 language sql stable set search_path = '' set plan_cache_mode = force_custom_plan
 begin atomic
   with statements as (
-    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin, e.valid_from, e.created_at,
-      e.valid_to, e.end_stated_at,
+    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin,
+      e.valid_from, e.created_at, e.valid_to, e.end_stated_at,
       bool_or(e.is_from_admin) over (partition by f.fact_id) = e.is_from_admin as is_decisive
     from public.knowledge_facts f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= facts_known_at.known_at
@@ -21098,13 +18997,13 @@ begin atomic
       and (facts_known_at.predicate is null or f.predicate = facts_known_at.predicate)
       and (f.retracted_at is null or f.retracted_at > facts_known_at.known_at)
   ), known_then as (
-    select s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued, bool_or(s.is_from_admin) as is_from_admin,
+    select s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued,
+      bool_or(s.is_from_admin) as is_from_admin,
       min(s.valid_from) filter (where s.is_decisive or not s.is_single_valued) as valid_from,
       min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at,
       (array_agg(s.valid_to order by s.end_stated_at desc)
         filter (where s.is_decisive and s.end_stated_at <= facts_known_at.known_at))[1] as stated_end
-    from statements s
-    group by s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued
+    from statements s group by s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued
   ), placed as (
     select n.*, n.is_single_valued and not n.is_from_admin and count(*) filter (where n.is_from_admin) over (
       partition by n.audience_id, n.subject_normalized, n.predicate
@@ -21120,25 +19019,16 @@ begin atomic
     partition by n.audience_id, n.subject_normalized, n.predicate, case when not n.is_single_valued then n.fact_id end
     order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id);
 end;
-
 comment on function facts.facts_known_at is
-  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each '
-  'began and ended, and which fact it had superseded. What an administrator''s fact outranked is left out.';
+  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, '
+  'and which fact it had superseded. What an administrator''s fact outranked is left out.';
 
 -- Joins what was known then to the present rows, so that row-level security decides by where a fact is today, and
 -- what was erased is never shown again.
 create function public.facts_as_of(
-  valid_at timestamptz default null,
-  known_at timestamptz default null,
-  subject text default null,
-  predicate text default null,
-  object jsonb default null,
-  k integer default 100
-)
-returns setof public.fact_as_of
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+  valid_at timestamptz default null, known_at timestamptz default null, subject text default null, predicate text default null,
+  object jsonb default null, k integer default 100) returns setof public.fact_as_of
+language plpgsql volatile set search_path = '' as $$
 declare
   matching public.fact_as_of[];
 begin
@@ -21153,47 +19043,37 @@ begin
     left join public.knowledge_facts r on r.fact_id = n.replaced
     where facts.holds_at(n.valid_from, n.valid_to, coalesce(facts_as_of.valid_at, now()))
       and (facts_as_of.object is null or f.object_normalized = any (facts.names_of_object(facts_as_of.object)))
-    order by f.confidence desc, f.is_from_admin desc, n.valid_from desc, f.fact_id desc
-    limit facts_as_of.k);
+    order by f.confidence desc, f.is_from_admin desc, n.valid_from desc, f.fact_id desc limit facts_as_of.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('valid_at', facts_as_of.valid_at, 'known_at', facts_as_of.known_at, 'k', facts_as_of.k)),
     array(select (a).fact from unnest(matching) a)
       || array(select (a).replaced from unnest(matching) a where ((a).replaced).fact_id is not null),
     is_use => false);
   return query select (a).* from unnest(matching) a;
-end
-$$;
-
+end $$;
 comment on function public.facts_as_of is
-  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with '
-  'the fact that it had superseded. A retracted fact was known until its retraction. Facts that were erased, or '
-  'moved to where the caller can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. '
-  'Errors: L9LIM, L9AUT.';
-
+  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with the fact that '
+  'it had superseded. A retracted fact was known until its retraction. Facts that were erased, or moved to where the caller '
+  'can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. Errors: L9LIM, L9AUT.';
 grant execute on function facts.facts_known_at, public.facts_as_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/190-facts-as-of.sql
 --! Included 130-facts/200-facts-of-memories.sql
 -- The field facts of a memory in GraphQL.
 
-create function public.packet_store_facts(memory public.packet_store)
-returns setof public.knowledge_facts
+create function public.packet_store_facts(memory public.packet_store) returns setof public.knowledge_facts
 language sql stable parallel safe set search_path = ''
 begin atomic
   select f.* from public.knowledge_facts f
-  where f.fact_id in (select e.fact_id from public.fact_evidence e where e.packet_id = (memory).packet_id)
-  order by f.fact_id;
+  where f.fact_id in (select e.fact_id from public.fact_evidence e where e.packet_id = (memory).packet_id) order by f.fact_id;
 end;
-
 comment on function public.packet_store_facts is
   'The facts that this memory states, including facts that ended or were retracted.';
-
 grant execute on function public.packet_store_facts to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 130-facts/200-facts-of-memories.sql
 --! Included 130-facts/210-count-fact-accesses.sql
 -- Counts how often facts were found, from the access log into knowledge_facts. roll_up_accesses() calls it.
 
-create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
-returns void
+create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz) returns void
 language sql volatile set search_path = ''
 begin atomic
   with accessed as (
@@ -21203,23 +19083,20 @@ begin atomic
     join public.knowledge_facts f on f.fact_id = a.target_id and f.tenant_id = a.tenant_id and f.scope = a.scope
       and f.project_id is not distinct from a.project_id
       and (a.is_admin or (f.org_id is null or f.org_id = a.org_id) and (f.user_id is null or f.user_id = a.user_id))
-    where a.target_type = 'fact' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after
-    group by a.target_id
+    where a.target_type = 'fact' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after group by a.target_id
   ), locked as (
     -- Rows are locked in the order of their ids, as in recompute_facts(), so that the two can't deadlock.
     select f.fact_id from public.knowledge_facts f
-    where f.fact_id in (select a.fact_id from accessed a)
-    order by f.fact_id
+    where f.fact_id in (select a.fact_id from accessed a) order by f.fact_id
     for no key update
   )
   update public.knowledge_facts f set access_count = f.access_count + a.times
   from accessed a join locked l on l.fact_id = a.fact_id
   where f.fact_id = a.fact_id;
 end;
-
 comment on function facts.roll_up_fact_accesses_between is
-  'Adds the accesses of these transactions that are later than era_after to access_count of the facts. '
-  'roll_up_accesses() chooses the range.';
+  'Adds the accesses of these transactions that are later than era_after to access_count of the facts. roll_up_accesses() '
+  'chooses the range.';
 
 -- An index on knowledge_facts calls content_hash(), so updating a fact needs the right to execute it.
 grant execute on function facts.roll_up_fact_accesses_between, packets.content_hash to l9_worker;
@@ -21228,10 +19105,8 @@ grant execute on function facts.roll_up_fact_accesses_between, packets.content_h
 -- Turns the access log and the feedback into counters of memories and facts, transaction by transaction. The
 -- gateway's roll-up job calls it until it returns 0.
 
-create function facts.roll_up_accesses(max_rows integer default 10000)
-returns bigint
-language plpgsql volatile set search_path = ''
-as $$
+create function facts.roll_up_accesses(max_rows integer default 10000) returns bigint
+language plpgsql volatile set search_path = '' as $$
 declare
   last_xid constant xid8 := '18446744073709551615';
   progress importance.access_roll_up;
@@ -21277,7 +19152,8 @@ begin
     perform importance.roll_up_accesses_between(progress.to_xid, progress.to_xid, progress.era_after);
     return 1;
   end if;
-  until_xid := case when until_xid is null then horizon when until_xid > first_xid then until_xid else ((first_xid::text::numeric + 1)::text)::xid8 end;
+  until_xid := case when until_xid is null then horizon when until_xid > first_xid then until_xid
+    else ((first_xid::text::numeric + 1)::text)::xid8 end;
   -- Facts before the statistics of memories, the order in which writers of facts lock them.
   perform facts.roll_up_fact_accesses_between(progress.to_xid, until_xid, progress.era_after);
   perform importance.roll_up_accesses_between(progress.to_xid, until_xid, progress.era_after);
@@ -21286,16 +19162,12 @@ begin
     select max(a.accessed_at) from importance.memory_access_log a
     where a.xid >= progress.to_xid and a.xid < until_xid and a.accessed_at > progress.era_after));
   return least(row_total, max_rows);
-end
-$$;
-
+end $$;
 comment on function facts.roll_up_accesses is
-  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly '
-  'once, in whole transactions and in order, about max_rows rows at most, and voices anew where pending_recounts '
-  'asks for it. Returns about how many; 0 means nothing is left. Counters and progress commit together, so the job '
-  'can be interrupted, run twice or run concurrently. Accesses of transactions that are still running are counted '
-  'later, never skipped.';
-
+  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly once, in '
+  'whole transactions and in order, about max_rows rows at most, and voices anew where pending_recounts asks for it. Returns '
+  'about how many; 0 means nothing is left. Counters and progress commit together, so the job can be interrupted, run twice or '
+  'run concurrently. Accesses of transactions that are still running are counted later, never skipped.';
 grant execute on function facts.roll_up_accesses to l9_worker;
 --! EndIncluded 130-facts/220-roll-up-accesses.sql
 --! Included 140-graph/000-schema.sql

@@ -2,11 +2,9 @@
 alter default privileges revoke execute on functions from public;
 
 create schema identity;
-
 comment on schema identity is
-  'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller. Not '
-  'exposed over GraphQL; callers can execute only the functions granted to them one by one.';
-
+  'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller. Not exposed over '
+  'GraphQL; callers can execute only the functions granted to them one by one.';
 grant usage on schema public, identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 -- A gateway without owner rights checks here whether all migrations have run.

@@ -1,20 +1,15 @@
 -- Raises the documented errors: triggers, checks and operations of all chapters call raise_error().
 
-create function identity.raise_error(errcode text, message text, field text default null, hint text default null)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function identity.raise_error(errcode text, message text, field text default null, hint text default null) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   raise exception using
     errcode = errcode,
     message = message,
     column = coalesce(field, ''),
     hint = coalesce(hint, '');
-end
-$$;
-
+end $$;
 comment on function identity.raise_error is
-  'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that begins with L9, a message fit '
-  'for the caller, and the name of the field that the error is about.';
-
+  'Raises one of the documented errors (docs/reference/errors.md): a SQLSTATE that begins with L9, a message fit for the caller, '
+  'and the name of the field that the error is about.';
 grant execute on function identity.raise_error to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -1,50 +1,39 @@
 -- Refuses JSON with numbers that most readers of JSON would change. The trigger that normalises memories and the
 -- checks of facts and task reflections call check_numbers().
 
-create function identity.is_exact_number(value jsonb)
-returns boolean
-language plpgsql immutable parallel safe set search_path = '' set extra_float_digits = 1
-as $$
+create function identity.is_exact_number(value jsonb) returns boolean
+language plpgsql immutable parallel safe set search_path = '' set extra_float_digits = 1 as $$
 begin
   -- Statements of their own: in one expression the planner would cast a constant before it tests.
   if not pg_input_is_valid(value::text, 'double precision') then
     return false;
   end if;
   return value::numeric = value::text::double precision::text::numeric;
-end
-$$;
-
+end $$;
 comment on function identity.is_exact_number is
   'True if a double, which is what JavaScript and most other readers of JSON have, holds exactly this number.';
 
-create function identity.may_hold_long_number(document text)
-returns boolean
+create function identity.may_hold_long_number(document text) returns boolean
 language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 return document ~ '[0-9][0-9.]{15}';
-
 comment on function identity.may_hold_long_number is
-  'True if a document may hold a number that a double does not hold exactly. Up to 15 digits are always exact, so '
-  'most documents are not looked through.';
+  'True if a document may hold a number that a double does not hold exactly. Up to 15 digits are always exact, so most documents '
+  'are not looked through.';
 
-create function identity.check_numbers(value jsonb, field text)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function identity.check_numbers(value jsonb, field text) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if identity.may_hold_long_number(value::text) and exists (
       select from jsonb_path_query(value, '$.** ? (@.type() == "number")') as numbers (number)
       where not identity.is_exact_number(numbers.number)) then
     perform identity.raise_error('L9VAL',
-      format('%s: holds a number that has more digits than a number keeps (about 15 digits, up to 2^53): send it as a text', field), field);
+      format('%s: holds a number that has more digits than a number keeps (about 15 digits, up to 2^53): send it as a text',
+        field), field);
   end if;
-end
-$$;
-
+end $$;
 comment on function identity.check_numbers is
-  'Raises L9VAL for this field if the value holds a number that its readers would change, because a double does not '
-  'hold it exactly.';
-
-grant execute on function
-  identity.is_exact_number, identity.may_hold_long_number, identity.check_numbers
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'Raises L9VAL for this field if the value holds a number that its readers would change, because a double does not hold it '
+  'exactly.';
+grant execute on function identity.is_exact_number, identity.may_hold_long_number, identity.check_numbers to l9_agent, l9_admin,
+  l9_platform_admin, l9_worker;

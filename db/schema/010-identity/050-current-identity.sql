@@ -2,31 +2,17 @@
 -- them through current_tenant_id() and its neighbours.
 
 create type identity.identity as (
-  tenant_id uuid,
-  org_id uuid,
-  user_id uuid,
-  caller text,
-  creator text,
-  source text,
-  agent text,
-  role text,
-  readable_scopes text[],
-  writable_scopes text[],
-  projects text[],
-  can_clean_up boolean
-);
-
+  tenant_id uuid, org_id uuid, user_id uuid, caller text, creator text, source text, agent text, role text,
+  readable_scopes text[], writable_scopes text[], projects text[], can_clean_up boolean);
 comment on type identity.identity is
   'The caller of this transaction and its permissions, after its claims were limited by the actor''s row.';
 
 -- Every policy and row trigger calls this function, so it must be fast: plpgsql caches its plan for the session, missing
 -- claims are not parsed, and the common path calls no other function (each call costs about 20 µs).
-create function identity.current_identity()
-returns identity.identity
+create function identity.current_identity() returns identity.identity
 language plpgsql stable parallel safe security definer set search_path = ''
 -- These force the primary-key lookup: on tiny tables the planner prefers a sequential scan over all tenants.
-set enable_seqscan = off set enable_bitmapscan = off
-as $$
+set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   me identity.identity;
   tenant_claim text := nullif(current_setting('jwt.claims.tenant_id', true), '');
@@ -81,11 +67,8 @@ begin
     return null;
   end if;
   return me;
-end
-$$;
-
+end $$;
 comment on function identity.current_identity is
-  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not '
-  'match. Definer: reads identity tables, which callers see only in part.';
-
+  'The caller of this transaction, computed from its login, claims, role and actor''s row; null if these do not match. Definer: '
+  'reads identity tables, which callers see only in part.';
 grant execute on function identity.current_identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;

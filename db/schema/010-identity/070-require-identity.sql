@@ -1,10 +1,8 @@
 -- Operations begin with require_identity(), so that a session without a caller gets an error and not an empty answer;
 -- require_admin() is for what only administrators do.
 
-create function identity.require_identity()
-returns identity.identity
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function identity.require_identity() returns identity.identity
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
 begin
@@ -12,15 +10,11 @@ begin
     perform identity.raise_error('L9AUT', 'this session has no identity: its claims do not name an active caller of its role');
   end if;
   return me;
-end
-$$;
-
+end $$;
 comment on function identity.require_identity is 'Returns current_identity(), or raises L9AUT if there is none.';
 
-create function identity.require_admin()
-returns identity.identity
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function identity.require_admin() returns identity.identity
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
 begin
@@ -28,13 +22,7 @@ begin
     perform identity.raise_error('L9SCP', 'only administrators can do this');
   end if;
   return me;
-end
-$$;
-
+end $$;
 comment on function identity.require_admin is
-  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another '
-  'role).';
-
-grant execute on function
-  identity.require_identity, identity.require_admin
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'Returns current_identity() if the caller is an administrator; else raises L9AUT (no identity) or L9SCP (another role).';
+grant execute on function identity.require_identity, identity.require_admin to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -1,9 +1,7 @@
 -- Audits what operators read. The policies platform_override of all tables call allow_and_audit_operator_read().
 
-create function identity.allow_and_audit_operator_read(table_name text)
-returns boolean
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function identity.allow_and_audit_operator_read(table_name text) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
 begin
@@ -14,13 +12,10 @@ begin
   raise log 'l9-memory: platform admin % of tenant % reads %', me.caller, me.tenant_id, table_name;
   perform audit.write_audit('READ', table_name, details => '{"reader": "operator"}');
   return true;
-end
-$$;
-
+end $$;
 comment on function identity.allow_and_audit_operator_read is
-  'Returns true if the caller is an active platform admin, and then writes an audit row READ. Policies for '
-  'l9_platform_admin call it inside (select …), so each query writes one row per table that it reads. Raises in a '
-  'read-only transaction, because the read could not be audited. It calls audit.write_audit(), which a later '
-  'chapter creates: this is the only reference from a chapter to a later one. Definer: writes audit_log.';
-
+  'Returns true if the caller is an active platform admin, and then writes an audit row READ. Policies for l9_platform_admin '
+  'call it inside (select …), so each query writes one row per table that it reads. Raises in a read-only transaction, because '
+  'the read could not be audited. It calls audit.write_audit(), which a later chapter creates: this is the only reference from a '
+  'chapter to a later one. Definer: writes audit_log.';
 grant execute on function identity.allow_and_audit_operator_read to l9_platform_admin;

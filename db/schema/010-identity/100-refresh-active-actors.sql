@@ -1,11 +1,8 @@
 -- Recomputes the cache identity.active_actors. Triggers of tenants, scopes and actors do so in the transaction that
 -- changes them.
 
-create function identity.refresh_active_actors(tenant_id uuid)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function identity.refresh_active_actors(tenant_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
 begin
   -- The lock serialises changes of one tenant, so that the second transaction sees the changes of the first: each statement
   -- after this one takes a new snapshot.
@@ -21,18 +18,13 @@ begin
   from public.actors a
   join public.tenants t on t.tenant_id = a.tenant_id and t.is_active
   left join public.scopes s on s.tenant_id = a.tenant_id and s.is_active
-  where a.tenant_id = refresh_active_actors.tenant_id and a.is_active
-  group by a.tenant_id, a.caller;
-end
-$$;
-
+  where a.tenant_id = refresh_active_actors.tenant_id and a.is_active group by a.tenant_id, a.caller;
+end $$;
 comment on function identity.refresh_active_actors is
   'Recomputes the rows of a tenant in active_actors. Not executable by callers.';
 
-create function identity.tg__refresh_active_actors()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function identity.tg__refresh_active_actors() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   if tg_op = 'TRUNCATE' then
     -- Truncating one of these tables also truncates the tables that reference it, so no active actor remains.
@@ -46,9 +38,7 @@ begin
     perform identity.refresh_active_actors(new.tenant_id);
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function identity.tg__refresh_active_actors is
-  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables '
-  'cannot write active_actors.';
+  'Keeps active_actors equal to what actors, scopes and tenants say. Definer: the roles that change these tables cannot write '
+  'active_actors.';

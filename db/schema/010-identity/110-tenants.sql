@@ -1,10 +1,7 @@
 -- The tenants. Operators create and deactivate them with functions; callers of an inactive tenant have no identity.
 
-create function identity.is_call_limit(calls integer)
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function identity.is_call_limit(calls integer) returns boolean language sql immutable parallel safe set search_path = ''
 return calls between 1 and 100000000;
-
 comment on function identity.is_call_limit is
   'True if an actor or tenant may be limited to this number of calls a minute: from 1 to 100,000,000.';
 
@@ -21,13 +18,11 @@ create table public.tenants (
   constraint tenant_call_limits_in_range check (
     identity.is_call_limit(reads_per_minute) and identity.is_call_limit(writes_per_minute))
 );
-
 comment on table public.tenants is 'Top-level owner. Nothing is shared between tenants.';
 comment on column public.tenants.tenant_id is 'Id, as in the claim tenant_id.';
 comment on column public.tenants.created_at is 'When the tenant was created.';
 comment on column public.tenants.name is 'Unique name: lower-case letters, digits, - and _.';
-comment on column public.tenants.is_active is
-  'If false, no caller of this tenant has an identity, whatever its token says.';
+comment on column public.tenants.is_active is 'If false, no caller of this tenant has an identity, whatever its token says.';
 comment on column public.tenants.audits_query_text is
   'If true, the texts of searches are kept in audit_query_texts; audit_log always keeps only their hashes.';
 comment on column public.tenants.reads_per_minute is
@@ -40,8 +35,7 @@ create trigger _600_active_actors after insert or update or delete on public.ten
 create trigger _610_active_actors after truncate on public.tenants
   for each statement execute function identity.tg__refresh_active_actors();
 
-alter table public.tenants enable row level security;
-alter table public.tenants force row level security;
+alter table public.tenants enable row level security, force row level security;
 
 create policy tenant_isolation on public.tenants as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -57,8 +51,6 @@ comment on policy platform_override on public.tenants is 'Operators see every te
 comment on policy definer_functions on public.tenants is 'current_identity() checks whether the tenant is active.';
 comment on policy definer_inserts on public.tenants is 'create_tenant() inserts.';
 comment on policy definer_updates on public.tenants is
-  'deactivate_tenant(), reactivate_tenant(), set_query_text_audit() and set_tenant_limits() update. Nothing deletes '
-  'a tenant.';
-
+  'deactivate_tenant(), reactivate_tenant(), set_query_text_audit() and set_tenant_limits() update. Nothing deletes a tenant.';
 grant select on public.tenants to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.

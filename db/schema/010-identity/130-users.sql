@@ -17,28 +17,23 @@ create index users_org_idx on public.users (tenant_id, org_id);
 
 -- The planner's statistics would keep sampled names after their erasure.
 alter table public.users alter column name set statistics 0;
-
 comment on table public.users is
-  'Users of a tenant. A token may name a user that is not registered here; a registered user must be active, and '
-  'its claim must come with the claim of its org.';
+  'Users of a tenant. A token may name a user that is not registered here; a registered user must be active, and its claim must '
+  'come with the claim of its org.';
 comment on column public.users.tenant_id is 'Tenant that the user belongs to.';
 comment on column public.users.user_id is 'Id, as in the claim user_id.';
-comment on column public.users.org_id is
-  'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
+comment on column public.users.org_id is 'Org that the user belongs to. Null: no fixed org; any org in the token is accepted.';
 comment on column public.users.name is 'Display name.';
-comment on column public.users.is_active is
-  'If false, a caller that claims this user has no identity, whatever its token says.';
+comment on column public.users.is_active is 'If false, a caller that claims this user has no identity, whatever its token says.';
 comment on column public.users.created_at is 'When the user was registered.';
 
-alter table public.users enable row level security;
-alter table public.users force row level security;
+alter table public.users enable row level security, force row level security;
 
 create policy tenant_isolation on public.users as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy org_isolation on public.users as restrictive to l9_agent
   using (org_id is null or org_id = (select identity.current_org_id()));
-create policy user_visibility on public.users as restrictive to l9_agent
-  using (user_id = (select identity.current_user_id()));
+create policy user_visibility on public.users as restrictive to l9_agent using (user_id = (select identity.current_user_id()));
 create policy scope_access on public.users for select to l9_agent using (true);
 create policy admin_override on public.users for select to l9_admin using (true);
 create policy platform_override on public.users for select to l9_platform_admin
@@ -56,9 +51,7 @@ comment on policy admin_override on public.users is 'Admins see the users of the
 comment on policy platform_override on public.users is 'Operators see every user; each read is audited.';
 comment on policy definer_functions on public.users is 'current_identity() checks whether the user is active.';
 comment on policy definer_inserts on public.users is 'create_user() inserts.';
-comment on policy definer_updates on public.users is
-  'deactivate_user() and reactivate_user() update. Nothing deletes a user.';
-
+comment on policy definer_updates on public.users is 'deactivate_user() and reactivate_user() update. Nothing deletes a user.';
 grant select on public.users to l9_admin, l9_platform_admin;
 -- No grant for l9_agent: an agent does not need to know the users of its tenant. No role can insert, update or delete: identity
 -- tables change through functions only.

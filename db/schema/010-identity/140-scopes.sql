@@ -11,10 +11,9 @@ create table public.scopes (
   primary key (tenant_id, scope),
   constraint scope_name_plain check (identity.is_identifier(scope))
 );
-
 comment on table public.scopes is
-  'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and global are built '
-  'in, and a tenant can add its own.';
+  'Scopes decide who can see a memory; its author does not. The scopes developer, l-private and global are built in, and a '
+  'tenant can add its own.';
 comment on column public.scopes.tenant_id is 'Tenant that the scope belongs to.';
 comment on column public.scopes.scope is 'Name: lower-case letters, digits, - and _.';
 comment on column public.scopes.description is 'Purpose of the scope.';
@@ -22,16 +21,14 @@ comment on column public.scopes.is_active is
   'If false, no caller can read or write the scope until it is reactivated. Its memories are kept.';
 comment on column public.scopes.created_at is 'When the scope was registered.';
 comment on column public.scopes.is_project_scoped is
-  'True: each memory of this scope belongs to a project. False: its memories belong to no project, and their '
-  'project_id is null.';
+  'True: each memory of this scope belongs to a project. False: its memories belong to no project, and their project_id is null.';
 
 create trigger _600_active_actors after insert or update or delete on public.scopes
   for each row execute function identity.tg__refresh_active_actors();
 create trigger _610_active_actors after truncate on public.scopes
   for each statement execute function identity.tg__refresh_active_actors();
 
-alter table public.scopes enable row level security;
-alter table public.scopes force row level security;
+alter table public.scopes enable row level security, force row level security;
 
 create policy tenant_isolation on public.scopes as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -50,11 +47,9 @@ comment on policy scope_access on public.scopes is
 comment on policy inactive_scopes on public.scopes is
   'An admin that has every scope also sees the inactive scopes, so that it can reactivate them.';
 comment on policy platform_override on public.scopes is 'Operators see every scope; each read is audited.';
-comment on policy definer_functions on public.scopes is
-  'current_identity() and the scope checks of triggers read scopes.';
+comment on policy definer_functions on public.scopes is 'current_identity() and the scope checks of triggers read scopes.';
 comment on policy definer_inserts on public.scopes is 'register_scope() and create_tenant() insert.';
 comment on policy definer_updates on public.scopes is
   'register_scope(), deactivate_scope() and reactivate_scope() update. Nothing deletes a scope.';
-
 grant select on public.scopes to l9_agent, l9_admin, l9_platform_admin;
 -- No role can insert, update or delete: identity tables change through functions only.

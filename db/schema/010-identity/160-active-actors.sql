@@ -12,13 +12,11 @@ create table identity.active_actors (
   writable_scopes text[] not null,
   primary key (tenant_id, caller)
 );
-
 comment on table identity.active_actors is
-  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants '
-  'recompute it in the same transaction; nothing else writes it.';
+  'Cache of the active actors with the scopes that they can use now. Triggers of actors, scopes and tenants recompute it in the '
+  'same transaction; nothing else writes it.';
 
-alter table identity.active_actors enable row level security;
-alter table identity.active_actors force row level security;
+alter table identity.active_actors enable row level security, force row level security;
 
 create policy tenant_isolation on identity.active_actors as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -27,8 +25,7 @@ create policy scope_access on identity.active_actors for select to l9_agent, l9_
 create policy definer_functions on identity.active_actors to l9_owner using (true);
 comment on policy tenant_isolation on identity.active_actors is
   'The same rule as on actors. Callers have no grant on this table.';
-comment on policy scope_access on identity.active_actors is
-  'The same rule as on actors. Callers have no grant on this table.';
+comment on policy scope_access on identity.active_actors is 'The same rule as on actors. Callers have no grant on this table.';
 comment on policy definer_functions on identity.active_actors is
   'current_identity() reads the row that limits the claims; triggers of actors, scopes and tenants write it.';
 

@@ -7,18 +7,15 @@ create table identity.api_key_hashes (
   constraint api_key_hash_unique unique (hash),
   constraint api_key_hash_sha256 check (octet_length(hash) = 32)
 );
-
 comment on table identity.api_key_hashes is
   'SHA-256 of each API key. A key holds 256 random bits, so its hash can be neither guessed nor reversed.';
 comment on column identity.api_key_hashes.hash is 'SHA-256 of the key as it was shown on creation.';
 
-alter table identity.api_key_hashes enable row level security;
-alter table identity.api_key_hashes force row level security;
+alter table identity.api_key_hashes enable row level security, force row level security;
 
 create policy definer_functions on identity.api_key_hashes for select to l9_owner using (true);
 create policy definer_inserts on identity.api_key_hashes for insert to l9_owner with check (true);
-comment on policy definer_functions on identity.api_key_hashes is
-  'identity_directory() passes the hashes to the gateway.';
+comment on policy definer_functions on identity.api_key_hashes is 'identity_directory() passes the hashes to the gateway.';
 comment on policy definer_inserts on identity.api_key_hashes is 'create_api_key() inserts.';
 
 -- No role has a grant on this table.

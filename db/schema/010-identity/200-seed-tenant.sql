@@ -1,7 +1,6 @@
 -- What each tenant begins with, for create_tenant(); and the tenant default, which every new database has.
 
-create function identity.seed_tenant(tenant_id uuid)
-returns void
+create function identity.seed_tenant(tenant_id uuid) returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into public.scopes (tenant_id, scope, is_project_scoped, description)
@@ -12,9 +11,9 @@ begin atomic
   insert into public.actors (tenant_id, caller, creator, source, agent, role, readable_scopes, writable_scopes, can_clean_up)
   values
     (seed_tenant.tenant_id, 'L', 'L-CTO', 'l9-kernel', 'l-cto', 'l9_admin', '{*}', '{*}', true),
-    (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}', '{developer,global}', false);
+    (seed_tenant.tenant_id, 'C', 'Cursor-IDE', 'cursor-ide', 'cursor', 'l9_agent', '{developer,global}',
+      '{developer,global}', false);
 end;
-
 comment on function identity.seed_tenant is
   'Inserts what every new tenant has: the scopes developer, l-private and global, and the actors L and C.';
 

@@ -2,8 +2,7 @@
 -- Chapters call these procedures after they created such a table.
 
 create procedure identity.protect_tenant_rows(target regclass, readers text, writers text, has_built_in boolean default false)
-language plpgsql set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   name constant text := (select c.relname from pg_class c where c.oid = target);
   policy record;
@@ -27,17 +26,14 @@ begin
     execute format('create policy %I on %s %s using (%s)', policy.name, target, policy.addressed, policy.condition);
     execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
   end loop;
-end
-$$;
-
+end $$;
 comment on procedure identity.protect_tenant_rows is
   'Enables and forces row-level security on settings or a list of a tenant: each caller reads the rows of its tenant, and '
   'functions of the owner write them. readers, writers: sentences on why and by whom, for the comments of the policies. '
   'has_built_in: rows without a tenant belong to all, and operators read those of all tenants. Used by migrations only.';
 
 create procedure identity.keep_private(target regclass, functions text default null, jobs text default null)
-language plpgsql set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   execute format('alter table %s enable row level security, force row level security', target);
   if functions is not null then
@@ -48,9 +44,7 @@ begin
     execute format('create policy worker_access on %s to l9_worker using (true)', target);
     execute format('comment on policy worker_access on %s is %L', target, jobs);
   end if;
-end
-$$;
-
+end $$;
 comment on procedure identity.keep_private is
   'Enables and forces row-level security on a table that no caller reads. functions, jobs: what functions of the owner, or '
   'background jobs, do with its rows; null if they may not touch it. Used by migrations only.';

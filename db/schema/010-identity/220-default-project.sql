@@ -1,10 +1,8 @@
 -- The project and the branch of what is saved without naming one. Saves ask for them through project_or_default() and
 -- branch_or_default().
 
-create function identity.default_project()
-returns text
-language plpgsql stable security definer set search_path = ''
-as $$
+create function identity.default_project() returns text
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
   claimed text := identity.claim('default_project');
@@ -19,32 +17,23 @@ begin
   return (
     select a.default_project from public.actors a
     where a.tenant_id = me.tenant_id and a.caller = me.caller and identity.has_project(me, a.default_project));
-end
-$$;
-
+end $$;
 comment on function identity.default_project is
-  'The project of what the caller saves without naming one: the claim default_project (of its key, its token or its '
-  'working copy), its only project, or the default of its actor, if it may work in that project; null if there is '
-  'none. Definer: reads actors.';
-
+  'The project of what the caller saves without naming one: the claim default_project (of its key, its token or its working '
+  'copy), its only project, or the default of its actor, if it may work in that project; null if there is none. Definer: reads '
+  'actors.';
 grant execute on function identity.default_project to l9_agent, l9_admin;
 
-create function identity.default_branch(project_id text)
-returns text
-language plpgsql stable set search_path = ''
-as $$
+create function identity.default_branch(project_id text) returns text
+language plpgsql stable set search_path = '' as $$
 declare
   claimed constant text := identity.claim('default_branch');
 begin
   -- The claim names a branch of the default project; without a default project it holds for whichever project the call names.
   return case when project_id is null or claimed is null then null
     when identity.is_branch(claimed) and coalesce(identity.default_project() = project_id, true) then claimed end;
-end
-$$;
-
+end $$;
 comment on function identity.default_branch is
-  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working '
-  'copy). It applies to the caller''s default project, or to every project if there is no default one. Null means '
-  'every branch.';
-
+  'The branch of what the caller saves in this project without naming one: the claim default_branch (of its working copy). It '
+  'applies to the caller''s default project, or to every project if there is no default one. Null means every branch.';
 grant execute on function identity.default_branch to l9_agent, l9_admin;

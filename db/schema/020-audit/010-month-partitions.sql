@@ -1,16 +1,15 @@
 -- Monthly partitions of audit_log and memory_access_log. A job of the gateway creates them ahead of time; the
 -- functions that detach or drop a past month call require_past_partition().
 
-create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function audit.add_partition(parent regclass, partition text, from_time timestamptz, until_time timestamptz) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   trigger_of_parent record;
   unsampled name;
 begin
   execute format(
-    'create table partitions.%I (like %s including defaults including constraints including generated including storage including comments)',
+    'create table partitions.%I (like %s including defaults including constraints including generated including storage '
+    'including comments)',
     partition, parent);
   execute format('alter table partitions.%I enable row level security', partition);
   execute format('alter table partitions.%I force row level security', partition);
@@ -36,27 +35,21 @@ begin
   execute format('alter table %s attach partition partitions.%I ', parent, partition) || case
     when from_time is null then 'default'
     else format('for values from (%L) to (%L)', from_time, until_time) end;
-end
-$$;
-
+end $$;
 comment on function audit.add_partition is
-  'Creates a partition with row-level security, no grants, and the statement triggers and unsampled columns of its '
-  'parent, then attaches it. Without times it creates the default partition. Not executable by callers.';
+  'Creates a partition with row-level security, no grants, and the statement triggers and unsampled columns of its parent, then '
+  'attaches it. Without times it creates the default partition. Not executable by callers.';
 
-create function audit.partition_name(parent regclass, month timestamptz)
-returns text
+create function audit.partition_name(parent regclass, month timestamptz) returns text
 language sql stable set search_path = '' set timezone = 'UTC'
 return (select c.relname from pg_catalog.pg_class c where c.oid = parent) || pg_catalog.to_char(month, '"_"YYYY"_"MM');
-
 comment on function audit.partition_name is
   'Name, in the schema partitions, of the partition of a table for the month of this time (in UTC).';
 
 -- Each month is created in a subtransaction, because one whose rows are in the default partition already cannot get a
 -- partition.
-create function audit.create_month_partitions(parent regclass, from_month date, months integer)
-returns text[]
-language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '3s'
-as $$
+create function audit.create_month_partitions(parent regclass, from_month date, months integer) returns text[]
+language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '3s' as $$
 declare
   table_name text;
   partition text;
@@ -69,7 +62,8 @@ begin
   join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.atttypid = 'timestamptz'::regtype
   where p.partrelid = parent and p.partstrat = 'r' and p.partnatts = 1;
   if not found then
-    perform identity.raise_error('L9VAL', 'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
+    perform identity.raise_error('L9VAL',
+      'parent: must be a table of l9_owner that is partitioned by range of one timestamptz column', 'parent');
   elsif from_month is null or months is null or months not between 1 and 120 then
     perform identity.raise_error('L9VAL', 'months: from 1 to 120, and from_month: a date', 'months');
   end if;
@@ -93,18 +87,14 @@ begin
     end;
   end loop;
   return created;
-end
-$$;
-
+end $$;
 comment on function audit.create_month_partitions is
-  'Creates the missing partitions for the given number of months (1 to 120, in UTC) and the default partition; '
-  'returns the names of those created. A month whose rows are already in the default partition stays there. '
-  'Definer: only the owner of a table can create its partitions.';
+  'Creates the missing partitions for the given number of months (1 to 120, in UTC) and the default partition; returns the names '
+  'of those created. A month whose rows are already in the default partition stays there. Definer: only the owner of a table can '
+  'create its partitions.';
 
-create function audit.require_past_partition(parent regclass, month date)
-returns text
-language plpgsql stable set search_path = '' set timezone = 'UTC'
-as $$
+create function audit.require_past_partition(parent regclass, month date) returns text
+language plpgsql stable set search_path = '' set timezone = 'UTC' as $$
 declare
   partition text := audit.partition_name(parent, month);
 begin
@@ -114,18 +104,16 @@ begin
   if month is null or not exists (
     select from pg_inherits i
     where i.inhparent = parent and i.inhrelid = to_regclass(format('partitions.%I', partition))) then
-    perform identity.raise_error('L9VAL', format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
+    perform identity.raise_error('L9VAL',
+      format('month: %s has no partition for it', (select c.relname from pg_class c where c.oid = parent)), 'month');
   elsif date_trunc('month', month::timestamptz) + interval '1 month' > now() then
     perform identity.raise_error('L9VAL', 'month: must be a past month', 'month');
   end if;
   return partition;
-end
-$$;
-
+end $$;
 comment on function audit.require_past_partition is
-  'Returns the name of the partition of a month that is over. Raises L9VAL if the table has no such partition or '
-  'the month is not over, and L9AUT for an operator without an identity. Not executable by callers: the functions '
-  'that detach and drop partitions call it.';
-
+  'Returns the name of the partition of a month that is over. Raises L9VAL if the table has no such partition or the month is '
+  'not over, and L9AUT for an operator without an identity. Not executable by callers: the functions that detach and drop '
+  'partitions call it.';
 grant execute on function audit.create_month_partitions to l9_worker;
 -- No grant on the other functions: only functions that run as l9_owner can call them.

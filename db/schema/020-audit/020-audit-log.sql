@@ -36,27 +36,24 @@ create table public.audit_log (
 alter table public.audit_log alter column details set statistics 0;
 
 create index audit_log_xid_idx on public.audit_log (xid);
-
 create index audit_log_tenant_idx on public.audit_log (tenant_id, occurred_at, audit_id);
-
 create index audit_log_row_idx on public.audit_log (row_id) where row_id is not null;
-
 comment on table public.audit_log is
-  'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows '
-  'of their tenant. One partition per month.';
+  'What each caller did, and what was refused. Append-only for every role, its owner included. Admins read the rows of their '
+  'tenant. One partition per month.';
 comment on column public.audit_log.audit_id is 'Id, a UUID version 7: it sorts by time.';
 comment on column public.audit_log.occurred_at is 'When it happened, by the clock of the database.';
 comment on column public.audit_log.xid is
   'Transaction that wrote the row. Rows are sealed in this order, once no earlier transaction is still in flight.';
 comment on column public.audit_log.tenant_id is 'Tenant of the row that was affected, or of the caller.';
 comment on column public.audit_log.operation is
-  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was '
-  'refused before its operation was known, that had no identity, or that GraphQL refused.';
+  'INSERT, UPDATE, DELETE, SEARCH, READ, STATS, CLEANUP, EXPORT, ERASE, or DENIED. DENIED is a call that was refused before its '
+  'operation was known, that had no identity, or that GraphQL refused.';
 comment on column public.audit_log.table_name is 'Table that was affected or read.';
 comment on column public.audit_log.row_id is 'Row that was affected or read, if it was a single one.';
 comment on column public.audit_log.project_id is
-  'Project of that row, or the project that was asked for or that the caller''s claims are limited to. Null if '
-  'there are several.';
+  'Project of that row, or the project that was asked for or that the caller''s claims are limited to. Null if there are '
+  'several.';
 comment on column public.audit_log.scope is
   'Scope of that row, or the scope that was asked for or that is the caller''s only one. Null if there are several.';
 comment on column public.audit_log.caller is
@@ -70,20 +67,16 @@ comment on column public.audit_log.session_id is 'The session of the call, else 
 comment on column public.audit_log.trace_id is
   'The trace of the call (its claim, else the header traceparent), else of the memory that it wrote.';
 comment on column public.audit_log.status is 'success or error.';
-comment on column public.audit_log.sqlstate is
-  'Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.';
+comment on column public.audit_log.sqlstate is 'Error code if it failed: one of docs/reference/errors.md or of PostgreSQL.';
 comment on column public.audit_log.details is
-  'Always holds caller, creator, source and tool_name, org_id and user_id if the caller acted for them, and '
-  'correlation_id, session_id and trace_id if they are known; then ids, filters and counts. It never holds '
-  'contents.';
+  'Always holds caller, creator, source and tool_name, org_id and user_id if the caller acted for them, and correlation_id, '
+  'session_id and trace_id if they are known; then ids, filters and counts. It never holds contents.';
 
-create trigger _200_append_only
-  before update or delete or truncate on public.audit_log
+create trigger _200_append_only before update or delete or truncate on public.audit_log
   for each statement execute function l9_guard.tg_append_only();
 
 alter table public.audit_log enable always trigger _200_append_only;
-alter table public.audit_log enable row level security;
-alter table public.audit_log force row level security;
+alter table public.audit_log enable row level security, force row level security;
 
 create policy tenant_isolation on public.audit_log as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -95,12 +88,9 @@ create policy definer_inserts on public.audit_log for insert to l9_owner with ch
 create policy definer_functions on public.audit_log for select to l9_owner using (true);
 comment on policy tenant_isolation on public.audit_log is 'A caller sees only the audit rows of its tenant.';
 comment on policy scope_access on public.audit_log is 'Admins read them, within the scopes of their claims.';
-comment on policy platform_override on public.audit_log is
-  'Operators read the rows of every tenant; each read is audited.';
+comment on policy platform_override on public.audit_log is 'Operators read the rows of every tenant; each read is audited.';
 comment on policy definer_inserts on public.audit_log is 'write_audit() and the audit triggers insert.';
-comment on policy definer_functions on public.audit_log is
-  'seal_audit() and verify_audit() read the rows that they hash.';
-
+comment on policy definer_functions on public.audit_log is 'seal_audit() and verify_audit() read the rows that they hash.';
 grant select on public.audit_log to l9_admin, l9_platform_admin;
 -- No grant for l9_agent: rows about other callers would reveal what it must not know.
 -- No role can insert: a row that a caller could write would prove nothing.

@@ -1,7 +1,6 @@
 -- Audits a read. Searches and the functions that read memories, the graph and the world model call audit_read().
 
-create function audit.keep_query_text(audit_id uuid, scope text, query text)
-returns void
+create function audit.keep_query_text(audit_id uuid, scope text, query text) returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into public.audit_query_texts (audit_id, tenant_id, scope, query, user_id)
@@ -9,23 +8,14 @@ begin atomic
   from public.tenants t
   where t.tenant_id = identity.current_tenant_id() and t.audits_query_text;
 end;
-
 comment on function audit.keep_query_text is
-  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() '
-  'calls it.';
+  'Stores the text of a search if the caller''s tenant keeps these texts. Not executable by callers: audit_read() calls it.';
 
 -- Callers may execute this function themselves, so it checks the operation and limits what they name.
 create function audit.audit_read(
-  operation text,
-  details jsonb,
-  row_id uuid default null,
-  project_id text default null,
-  scope text default null,
-  query text default null
-)
-returns uuid
-language plpgsql volatile security definer set search_path = ''
-as $$
+  operation text, details jsonb, row_id uuid default null, project_id text default null, scope text default null,
+  query text default null) returns uuid
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   audit_id uuid := uuidv7();
 begin
@@ -39,16 +29,14 @@ begin
     perform identity.raise_error('L9LIM', 'details: at most 65536 bytes, ids: at most 4194304, query: at most 32768', 'details');
   end if;
   perform audit.add_audit_row(
-    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63), details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], null);
+    audit_id, operation, 'packet_store', row_id, left(project_id, 200), left(scope, 63),
+    details - '{org_id,user_id,correlation_id,session_id,trace_id}'::text[], null);
   if query is not null then
     perform audit.keep_query_text(audit_id, left(scope, 63), query);
   end if;
   return audit_id;
-end
-$$;
-
+end $$;
 comment on function audit.audit_read is
-  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the '
-  'id of the audit row. Definer: writes audit_log. A caller can only add rows about itself.';
-
+  'Audits a read by the current caller, and keeps the text of a search if the tenant keeps these texts; returns the id of the '
+  'audit row. Definer: writes audit_log. A caller can only add rows about itself.';
 grant execute on function audit.audit_read to l9_agent, l9_admin, l9_platform_admin;

@@ -23,20 +23,18 @@ create table public.audit_seals (
 );
 
 create index audit_seals_time_idx on public.audit_seals (last_occurred_at);
-
 comment on table public.audit_seals is
-  'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions wrote, and the hash of '
-  'the previous seal. Its rows are hashed one by one, so that an altered row can be named.';
+  'A chain of hashes over audit_log. Each seal covers the rows that a range of transactions wrote, and the hash of the previous '
+  'seal. Its rows are hashed one by one, so that an altered row can be named.';
 comment on column public.audit_seals.seal_id is 'Number of the seal: 1, 2, 3 and so on, without gaps.';
 comment on column public.audit_seals.sealed_at is 'When the seal was made.';
 comment on column public.audit_seals.era is
-  'Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its '
-  'transactions from the start again.';
+  'Number of the database cluster, counted from 1: a restored database lives in a new cluster, which numbers its transactions '
+  'from the start again.';
 comment on column public.audit_seals.era_after is
   'Rows of this era occurred after this time, and not after the era_after of the next era.';
 comment on column public.audit_seals.from_xid is 'First transaction that the seal covers.';
-comment on column public.audit_seals.to_xid is
-  'First transaction that the seal does not cover; the next seal begins there.';
+comment on column public.audit_seals.to_xid is 'First transaction that the seal does not cover; the next seal begins there.';
 comment on column public.audit_seals.row_count is 'Number of rows that the seal covers.';
 comment on column public.audit_seals.first_occurred_at is 'Earliest time of its rows.';
 comment on column public.audit_seals.last_occurred_at is 'Latest time of its rows.';
@@ -46,13 +44,11 @@ comment on column public.audit_seals.rows_hash is 'SHA-256 over the ids and hash
 comment on column public.audit_seals.previous_hash is 'seal_hash of the previous seal; null for the first.';
 comment on column public.audit_seals.seal_hash is 'SHA-256 over all other columns of the seal.';
 
-create trigger _200_append_only
-  before update or delete or truncate on public.audit_seals
+create trigger _200_append_only before update or delete or truncate on public.audit_seals
   for each statement execute function l9_guard.tg_append_only();
 
 alter table public.audit_seals enable always trigger _200_append_only;
-alter table public.audit_seals enable row level security;
-alter table public.audit_seals force row level security;
+alter table public.audit_seals enable row level security, force row level security;
 
 create policy platform_override on public.audit_seals for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('audit_seals')));
@@ -62,6 +58,5 @@ comment on policy platform_override on public.audit_seals is
   'Operators see the seals, which span all tenants; each read is audited.';
 comment on policy definer_functions on public.audit_seals is 'verify_audit() and audit_head() read the chain.';
 comment on policy definer_inserts on public.audit_seals is 'seal_audit() inserts.';
-
 grant select on public.audit_seals to l9_platform_admin;
 -- No grant for l9_admin: seals reveal how active other tenants are. It has verify_audit() and audit_head().

@@ -11,7 +11,6 @@ create table public.audit_archives (
   archived_by text not null,
   constraint audit_archive_counts_by_seal check (cardinality(seal_ids) = cardinality(seal_rows))
 );
-
 comment on table public.audit_archives is
   'Months of audit_log that were detached, with the number of rows that each seal lost with them.';
 comment on column public.audit_archives.table_name is
@@ -19,27 +18,22 @@ comment on column public.audit_archives.table_name is
 comment on column public.audit_archives.month is 'First day of the month, in UTC.';
 comment on column public.audit_archives.row_count is 'Number of rows that it holds.';
 comment on column public.audit_archives.seal_ids is 'Seals that cover its rows.';
-comment on column public.audit_archives.seal_rows is
-  'Number of its rows that each of these seals covers, in the same order.';
+comment on column public.audit_archives.seal_rows is 'Number of its rows that each of these seals covers, in the same order.';
 comment on column public.audit_archives.archived_at is 'When it was detached.';
 comment on column public.audit_archives.archived_by is 'Caller that detached it.';
 
-create trigger _200_append_only
-  before update or delete or truncate on public.audit_archives
+create trigger _200_append_only before update or delete or truncate on public.audit_archives
   for each statement execute function l9_guard.tg_append_only();
 
 alter table public.audit_archives enable always trigger _200_append_only;
-alter table public.audit_archives enable row level security;
-alter table public.audit_archives force row level security;
+alter table public.audit_archives enable row level security, force row level security;
 
 create policy platform_override on public.audit_archives for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('audit_archives')));
 create policy definer_functions on public.audit_archives for select to l9_owner using (true);
 create policy definer_inserts on public.audit_archives for insert to l9_owner with check (true);
-comment on policy platform_override on public.audit_archives is
-  'Operators see what was archived; each read is audited.';
+comment on policy platform_override on public.audit_archives is 'Operators see what was archived; each read is audited.';
 comment on policy definer_functions on public.audit_archives is
   'verify_audit() reads which rows were archived, so that it does not report them as missing.';
 comment on policy definer_inserts on public.audit_archives is 'detach_audit_partition() inserts.';
-
 grant select on public.audit_archives to l9_platform_admin;

@@ -1,10 +1,8 @@
 -- Adds seals over the rows of audit_log. A job of the gateway calls is_audit_unsealed() and seal_audit(), and its
 -- metrics call audit_backlog().
 
-create function audit.seal_audit_until(horizon xid8, max_rows integer)
-returns bigint
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function audit.seal_audit_until(horizon xid8, max_rows integer) returns bigint
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   last_xid constant xid8 := '18446744073709551615';
   last public.audit_seals;
@@ -33,16 +31,14 @@ begin
 
   if seal.to_xid <> last_xid then
     select a.xid into first_xid from public.audit_log a
-    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after
-    order by a.xid limit 1;
+    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after order by a.xid limit 1;
     if not found then
       return 0;
     end if;
     -- A seal covers at most max_rows rows, but a transaction is never split: one that exceeds max_rows is sealed whole.
     select case when a.xid > first_xid then a.xid else ((a.xid::text::bigint + 1)::text)::xid8 end into seal.to_xid
     from public.audit_log a
-    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after
-    order by a.xid offset max_rows limit 1;
+    where a.xid >= seal.from_xid and a.xid < horizon and a.occurred_at > seal.era_after order by a.xid offset max_rows limit 1;
     seal.to_xid := coalesce(seal.to_xid, horizon);
   end if;
 
@@ -57,18 +53,14 @@ begin
   insert into public.audit_seals select seal.*;
   -- After closing an era this never returns 0, because the next era may have rows to seal.
   return greatest(seal.row_count, case when seal.to_xid = last_xid then 1 else 0 end);
-end
-$$;
-
+end $$;
 comment on function audit.seal_audit_until is
-  'Adds one seal, in order, over the unsealed rows of transactions before the horizon; returns the number of rows, '
-  '0 if there was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: '
-  'seal_audit() computes the horizon.';
+  'Adds one seal, in order, over the unsealed rows of transactions before the horizon; returns the number of rows, 0 if there '
+  'was nothing to seal. Definer: reads audit_log, writes audit_seals. Not executable by callers: seal_audit() computes the '
+  'horizon.';
 
-create function audit.seal_audit(max_rows integer default 10000)
-returns bigint
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function audit.seal_audit(max_rows integer default 10000) returns bigint
+language plpgsql volatile security definer set search_path = '' as $$
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
     perform identity.raise_error('L9VAL', 'max_rows: from 1 to 100000', 'max_rows');
@@ -77,16 +69,13 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('l9-memory audit seal', 0));
   -- All transactions before the oldest running one have ended, so no further row of theirs can appear.
   return audit.seal_audit_until(pg_snapshot_xmin(pg_current_snapshot()), max_rows);
-end
-$$;
-
+end $$;
 comment on function audit.seal_audit is
-  'Adds one seal of at most about max_rows rows (whole transactions) over the committed rows, in order, and returns '
-  'how many rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: reads '
-  'audit_log, writes audit_seals.';
+  'Adds one seal of at most about max_rows rows (whole transactions) over the committed rows, in order, and returns how many '
+  'rows it covers; 0 if nothing is left. Transactions in flight are never skipped. Definer: reads audit_log, writes '
+  'audit_seals.';
 
-create function audit.is_audit_unsealed()
-returns boolean
+create function audit.is_audit_unsealed() returns boolean
 language sql stable security definer set search_path = ''
 begin atomic
   with last as (select s.to_xid, s.era_after from public.audit_seals s order by s.seal_id desc limit 1)
@@ -96,13 +85,10 @@ begin atomic
       and a.occurred_at > coalesce((select last.era_after from last), '-infinity'))
     or exists (select from last where last.to_xid > pg_snapshot_xmax(pg_current_snapshot()));
 end;
-
 comment on function audit.is_audit_unsealed is
-  'True if there may be rows to seal; it is cheap, for a job that calls it often. Definer: jobs cannot read '
-  'audit_log.';
+  'True if there may be rows to seal; it is cheap, for a job that calls it often. Definer: jobs cannot read audit_log.';
 
-create function audit.audit_backlog()
-returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
+create function audit.audit_backlog() returns table (unsealed bigint, oldest_seconds double precision, last_sealed_at timestamptz)
 language sql stable security definer set search_path = ''
 begin atomic
   with last as (select s.to_xid, s.era_after, s.sealed_at from public.audit_seals s order by s.seal_id desc limit 1)
@@ -115,9 +101,7 @@ begin atomic
     limit 100000
   ) as unsealed_rows;
 end;
-
 comment on function audit.audit_backlog is
-  'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in '
-  'seconds, and when the last seal was made. Definer: jobs cannot read audit_log.';
-
+  'Number of rows of audit_log that are not sealed yet (it counts at most 100,000), the age of the oldest in seconds, and when '
+  'the last seal was made. Definer: jobs cannot read audit_log.';
 grant execute on function audit.seal_audit, audit.is_audit_unsealed, audit.audit_backlog to l9_worker;

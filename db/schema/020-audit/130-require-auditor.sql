@@ -1,9 +1,7 @@
 -- Requires an administrator, or a DBA in psql. verify_audit() and audit_head() begin with it.
 
-create function audit.require_auditor(function_name text)
-returns identity.identity
-language plpgsql stable set search_path = ''
-as $$
+create function audit.require_auditor(function_name text) returns identity.identity
+language plpgsql stable set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
 begin
@@ -15,9 +13,7 @@ begin
     end if;
   end if;
   return me;
-end
-$$;
-
+end $$;
 comment on function audit.require_auditor is
-  'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or '
-  'L9SCP. function_name begins the error text. Not executable by callers.';
+  'Returns the identity of an admin or operator, or of a DBA in psql, who may have none; else raises L9AUT or L9SCP. '
+  'function_name begins the error text. Not executable by callers.';

@@ -1,22 +1,10 @@
 -- Checks audit_log against its seals. Admins call verify_audit() in psql or GraphQL, or run `l9-memory audit verify`.
 
 create type public.audit_verification as (
-  ok boolean,
-  seals bigint,
-  rows bigint,
-  unsealed bigint,
-  archived bigint,
-  broken_seal bigint,
-  broken_row uuid,
-  reason text,
-  head text,
-  last_seal bigint,
-  is_complete boolean
-);
-
+  ok boolean, seals bigint, rows bigint, unsealed bigint, archived bigint, broken_seal bigint, broken_row uuid, reason text,
+  head text, last_seal bigint, is_complete boolean);
 comment on type public.audit_verification is
-  'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all '
-  'tenants.';
+  'Result of verify_audit(). An admin of a tenant gets the rows of its tenant only; the chain itself is one for all tenants.';
 comment on column public.audit_verification.ok is
   'False if a row or seal was altered, removed or added; the other columns say which.';
 comment on column public.audit_verification.seals is 'Number of seals that were checked.';
@@ -24,8 +12,8 @@ comment on column public.audit_verification.rows is 'Number of rows that were ch
 comment on column public.audit_verification.unsealed is
   'Number of rows that are too new to be sealed; null if the end of the chain was not reached.';
 comment on column public.audit_verification.archived is
-  'Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows '
-  'were not read. Null for an admin of a tenant.';
+  'Number of rows of these seals that lie in detached partitions: the chain still covers their hashes, but the rows were not '
+  'read. Null for an admin of a tenant.';
 comment on column public.audit_verification.broken_seal is 'First seal that is broken, or whose rows were changed.';
 comment on column public.audit_verification.broken_row is
   'First row that was changed, if it is a single row and the caller may know of it.';
@@ -41,8 +29,7 @@ comment on column public.audit_verification.is_complete is
 create function audit.audit_seal_problem(
   seal public.audit_seals, era_until timestamptz, only_tenant uuid,
   out row_count bigint, out archived bigint, out broken_row uuid, out reason text)
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   missing bigint;
   added bigint;
@@ -98,24 +85,16 @@ begin
     and not exists (select from public.audit_log r where r.audit_id = broken_row and r.tenant_id = only_tenant) then
     broken_row := null;
   end if;
-end
-$$;
-
+end $$;
 comment on function audit.audit_seal_problem is
   'Compares a seal with its own hash and with its rows. reason is null if nothing is wrong.';
 
 -- Goes through the seals in order, compares each with the one before it and with its rows, and stops at the first
 -- that is broken.
 create function public.verify_audit(
-  "from" timestamptz default null,
-  "to" timestamptz default null,
-  head text default null,
-  after_seal bigint default null,
-  max_rows bigint default null
-)
-returns public.audit_verification
-language plpgsql stable security definer set search_path = ''
-as $$
+  "from" timestamptz default null, "to" timestamptz default null, head text default null, after_seal bigint default null,
+  max_rows bigint default null) returns public.audit_verification
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := audit.require_auditor('verify_audit');
   only_tenant uuid;
@@ -204,13 +183,10 @@ begin
   end if;
   result.ok := result.reason is null;
   return result;
-end
-$$;
-
+end $$;
 comment on function public.verify_audit is
-  'Checks the audit log against its seals: those between the times from and to, or all. head: an earlier hash of '
-  'audit_head, stored outside the database; if it is no longer in the chain, the end of the chain was removed. '
-  'after_seal and max_rows split the check of a large log. For admins; one of a tenant learns nothing of other '
-  'tenants'' rows. Definer: reads audit_log of every tenant, and audit_seals.';
-
+  'Checks the audit log against its seals: those between the times from and to, or all. head: an earlier hash of audit_head, '
+  'stored outside the database; if it is no longer in the chain, the end of the chain was removed. after_seal and max_rows split '
+  'the check of a large log. For admins; one of a tenant learns nothing of other tenants'' rows. Definer: reads audit_log of '
+  'every tenant, and audit_seals.';
 grant execute on function public.verify_audit to l9_admin, l9_platform_admin;

@@ -1,26 +1,20 @@
 -- The newest seal, which admins store outside the database, so that a later verify_audit() can compare it.
 
 create type public.audit_head as (hash text, sealed_at timestamptz);
-
 comment on type public.audit_head is 'The newest seal.';
 comment on column public.audit_head.hash is 'Hash of the seal, in hexadecimal.';
 comment on column public.audit_head.sealed_at is 'When the seal was made.';
 
-create function public.audit_head()
-returns public.audit_head
-language plpgsql stable security definer set search_path = ''
-as $$
+create function public.audit_head() returns public.audit_head
+language plpgsql stable security definer set search_path = '' as $$
 declare
   newest public.audit_head;
 begin
   perform audit.require_auditor('audit_head');
   select encode(s.seal_hash, 'hex'), s.sealed_at into newest from public.audit_seals s order by s.seal_id desc limit 1;
   return newest;
-end
-$$;
-
+end $$;
 comment on function public.audit_head is
-  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that '
-  'no earlier row was removed. Definer: admins of a tenant cannot read audit_seals.';
-
+  'The newest seal of the chain. Store its hash outside the database: with it, verify_audit() can prove later that no earlier '
+  'row was removed. Definer: admins of a tenant cannot read audit_seals.';
 grant execute on function public.audit_head to l9_admin, l9_platform_admin;

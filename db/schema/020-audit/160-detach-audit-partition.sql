@@ -1,10 +1,8 @@
 -- Takes a month that is over out of audit_log, for a superuser to dump and drop. Operators call it in psql or
 -- GraphQL. It counts the rows of each seal first, and lists the month before it detaches it.
 
-create function public.detach_audit_partition(month date)
-returns public.audit_archives
-language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s'
-as $$
+create function public.detach_audit_partition(month date) returns public.audit_archives
+language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set lock_timeout = '5s' as $$
 declare
   partition constant text := audit.require_past_partition('public.audit_log', month);
   detached public.audit_archives;
@@ -33,8 +31,10 @@ begin
   from (
     select s.seal_id, count(*) as n
     from public.audit_seals s
-    cross join lateral (select coalesce(min(later.era_after), 'infinity') as until from public.audit_seals later where later.era > s.era) as era
-    join public.audit_log a on a.xid >= s.from_xid and a.xid < s.to_xid and a.occurred_at > s.era_after and a.occurred_at <= era.until
+    cross join lateral (
+      select coalesce(min(later.era_after), 'infinity') as until from public.audit_seals later where later.era > s.era) as era
+    join public.audit_log a on a.xid >= s.from_xid and a.xid < s.to_xid and a.occurred_at > s.era_after
+      and a.occurred_at <= era.until
     where s.last_occurred_at >= detached.month::timestamptz
       and s.first_occurred_at < detached.month::timestamptz + interval '1 month'
       and a.occurred_at >= detached.month::timestamptz and a.occurred_at < detached.month::timestamptz + interval '1 month'
@@ -50,13 +50,9 @@ begin
   perform audit.write_audit('CLEANUP', 'audit_log', details => jsonb_build_object(
     'detached', detached.table_name, 'rows', detached.row_count));
   return detached;
-end
-$$;
-
+end $$;
 comment on function public.detach_audit_partition is
-  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and '
-  'append-only, for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its '
-  'searches are deleted, because erasure could no longer find them. Audited. Definer: only the owner of a table can '
-  'detach its partitions.';
-
+  'Detaches a past, sealed month of audit_log. It remains as the table partitions.audit_log_YYYY_MM, unreadable and append-only, '
+  'for a superuser to dump and drop; verify_audit() knows the number of its rows. The texts of its searches are deleted, because '
+  'erasure could no longer find them. Audited. Definer: only the owner of a table can detach its partitions.';
 grant execute on function public.detach_audit_partition to l9_platform_admin;

@@ -2,17 +2,13 @@
 -- `l9-memory audit export`.
 
 create type public.audit_page as (rows jsonb, cursor text, "to" timestamptz);
-
 comment on type public.audit_page is 'A page of the audit log.';
 comment on column public.audit_page.rows is 'Rows as JSON objects, in order of time, with their transaction (xid).';
-comment on column public.audit_page.cursor is
-  'Start of the next page (its after argument). Null: this was the last page.';
+comment on column public.audit_page.cursor is 'Start of the next page (its after argument). Null: this was the last page.';
 comment on column public.audit_page."to" is 'End of the exported time; pass it as to with the next page.';
 
-create function audit.audit_export(details jsonb)
-returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function audit.audit_export(details jsonb) returns void
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
 begin
@@ -22,23 +18,15 @@ begin
     perform identity.raise_error('L9LIM', 'details: at most 4096 bytes', 'details');
   end if;
   perform audit.write_audit('EXPORT', 'audit_log', details => details - 'org_id' - 'user_id');
-end
-$$;
-
+end $$;
 comment on function audit.audit_export is
-  'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows '
-  'about itself.';
+  'Audits an export of the audit log by the current caller. Definer: writes audit_log. An admin can only add rows about itself.';
 
 -- Rows are ordered by time and id, which make up the cursor. A page ends at page_size rows or about 4 MB.
 create function public.export_audit(
-  "from" timestamptz default null,
-  "to" timestamptz default null,
-  after text default null,
-  page_size integer default 1000
-)
+  "from" timestamptz default null, "to" timestamptz default null, after text default null, page_size integer default 1000)
 returns public.audit_page
-language plpgsql volatile set search_path = '' set timezone = 'UTC'
-as $$
+language plpgsql volatile set search_path = '' set timezone = 'UTC' as $$
 declare
   page public.audit_page;
   after_time timestamptz := coalesce(export_audit."from", '-infinity');
@@ -67,8 +55,7 @@ begin
         'project_id', a.project_id, 'scope', a.scope, 'status', a.status, 'sqlstate', a.sqlstate, 'details', a.details) as line
     from public.audit_log a
     where a.occurred_at >= after_time and a.occurred_at < page."to" and (a.occurred_at, a.audit_id) > (after_time, after_id)
-    order by a.occurred_at, a.audit_id
-    limit page_size
+    order by a.occurred_at, a.audit_id limit page_size
   ), sized_rows as (
     select *, sum(octet_length(l.line::text)) over (order by l.occurred_at, l.audit_id) as bytes from candidate_rows l
   ), page_rows as (
@@ -78,20 +65,18 @@ begin
   )
   select coalesce(jsonb_agg(k.line order by k.occurred_at, k.audit_id), '[]'),
     case when count(*) = page_size or bool_or(k.is_cut) then
-      (array_agg(to_char(k.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || k.audit_id order by k.occurred_at desc, k.audit_id desc))[1] end
+      (array_agg(to_char(k.occurred_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || k.audit_id
+        order by k.occurred_at desc, k.audit_id desc))[1] end
   into page.rows, page.cursor
   from page_rows k;
   perform audit.audit_export(jsonb_strip_nulls(jsonb_build_object(
     'from', export_audit."from", 'to', page."to", 'after', after, 'rows', jsonb_array_length(page.rows))));
   return page;
-end
-$$;
-
+end $$;
 comment on function public.export_audit is
-  'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by '
-  'default now). after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row '
-  'EXPORT, which is not part of the same export. For admins.';
-
+  'A page of the audit log, as far as the caller can read it, in order of time, from (inclusive) to (exclusive; by default now). '
+  'after is the cursor of the previous page; page_size is 1 to 5000. Each page writes an audit row EXPORT, which is not part of '
+  'the same export. For admins.';
 grant execute on function audit.audit_export to l9_admin, l9_platform_admin;
 
 grant execute on function public.export_audit to l9_admin, l9_platform_admin;

@@ -1,37 +1,21 @@
 -- Requires an administrator and says what it may change and grant. The functions of administrators begin with these.
 
 create type administration.administrator as (
-  target_tenant_id uuid,
-  own_tenant_id uuid,
-  caller text,
-  org_id uuid,
-  user_id uuid,
-  is_operator boolean,
-  readable_scopes text[],
-  writable_scopes text[],
-  projects text[],
-  can_clean_up boolean
-);
-
+  target_tenant_id uuid, own_tenant_id uuid, caller text, org_id uuid, user_id uuid, is_operator boolean, readable_scopes text[],
+  writable_scopes text[], projects text[], can_clean_up boolean);
 comment on type administration.administrator is
-  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and '
-  'future scopes.';
+  'The administrator, the target tenant, and the most it may grant. Scopes are {*} only if it has all current and future scopes.';
 
-create function administration.is_owner()
-returns boolean
-language sql stable parallel safe set search_path = ''
+create function administration.is_owner() returns boolean language sql stable parallel safe set search_path = ''
 return pg_catalog.pg_has_role(identity.current_role_name(), 'l9_owner', 'usage');
-
 comment on function administration.is_owner is
-  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a '
-  'function that runs as the owner.';
+  'True if the session has the rights of l9_owner (a DBA in psql); false for every other role, even inside a function that runs '
+  'as the owner.';
 
 -- The owner in psql and operators reach every tenant and may grant everything; an admin reaches its own and grants
 -- what it has.
-create function administration.require_administrator(tenant_id uuid)
-returns administration.administrator
-language plpgsql stable set search_path = ''
-as $$
+create function administration.require_administrator(tenant_id uuid) returns administration.administrator
+language plpgsql stable set search_path = '' as $$
 declare
   me identity.identity;
   admin administration.administrator;
@@ -70,17 +54,13 @@ begin
   admin.projects := me.projects;
   admin.can_clean_up := me.can_clean_up;
   return admin;
-end
-$$;
-
+end $$;
 comment on function administration.require_administrator is
-  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, '
-  'operators and the owner in psql for any. Else raises L9AUT or L9SCP.';
+  'Returns the administrator of this tenant (of the caller''s own, if none is named): an admin for its own tenant, operators and '
+  'the owner in psql for any. Else raises L9AUT or L9SCP.';
 
-create function administration.require_operator()
-returns administration.administrator
-language plpgsql stable set search_path = ''
-as $$
+create function administration.require_operator() returns administration.administrator
+language plpgsql stable set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(null);
 begin
@@ -88,23 +68,16 @@ begin
     perform identity.raise_error('L9SCP', 'only operators (l9_platform_admin) and l9_owner in psql can do this');
   end if;
   return admin;
-end
-$$;
+end $$;
+comment on function administration.require_operator is 'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
 
-comment on function administration.require_operator is
-  'Returns an administrator of all tenants; else raises L9AUT or L9SCP.';
-
-create function administration.require_whole_token(admin administration.administrator)
-returns void
-language plpgsql stable set search_path = ''
-as $$
+create function administration.require_whole_token(admin administration.administrator) returns void
+language plpgsql stable set search_path = '' as $$
 begin
   if not ('*' = any (admin.projects) and '*' = any (admin.readable_scopes)) then
-    perform identity.raise_error('L9SCP', 'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
+    perform identity.raise_error('L9SCP',
+      'only an administrator of every scope can do this, with a token that is not limited to some scopes or projects');
   end if;
-end
-$$;
-
+end $$;
 comment on function administration.require_whole_token is
-  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and '
-  'projects.';
+  'Raises L9SCP if the administrator''s token is limited: the change would affect more than its scopes and projects.';

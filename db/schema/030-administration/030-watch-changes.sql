@@ -1,10 +1,8 @@
 -- Triggers that audit each change of tenants, orgs, users, scopes, actors and keys, and tell the running gateways to
 -- reload. Tables of settings use tg__audit_identity(), too.
 
-create function administration.tg__audit_identity()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function administration.tg__audit_identity() returns trigger
+language plpgsql set search_path = '' as $$
 declare
   new_row jsonb := to_jsonb(new);
   old_row jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
@@ -23,16 +21,16 @@ begin
     details => jsonb_build_object('row', (
       select jsonb_object_agg(t.name, t.value)
       from jsonb_each(new_row) as t (name, value)
-      where t.name in ('tenant_id', 'caller', 'scope') or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
+      where t.name in ('tenant_id', 'caller', 'scope')
+        or t.name = any (audited_columns) and t.value is distinct from old_row -> t.name)));
   return null;
-end
-$$;
-
+end $$;
 comment on function administration.tg__audit_identity is
   'Audits a row that was inserted or updated: its key columns, and those of the named columns that changed.';
 
 create trigger _500_audit after insert or update on public.tenants
-  for each row execute function administration.tg__audit_identity('tenant_id', 'name', 'is_active', 'audits_query_text', 'reads_per_minute', 'writes_per_minute');
+  for each row execute function administration.tg__audit_identity(
+    'tenant_id', 'name', 'is_active', 'audits_query_text', 'reads_per_minute', 'writes_per_minute');
 create trigger _500_audit after insert or update on public.orgs
   for each row execute function administration.tg__audit_identity('org_id', 'is_active');
 create trigger _500_audit after insert or update on public.users
@@ -41,38 +39,31 @@ create trigger _500_audit after insert or update on public.scopes
   for each row execute function administration.tg__audit_identity('', 'is_project_scoped', 'is_active');
 create trigger _500_audit after insert or update on public.actors
   for each row execute function administration.tg__audit_identity(
-    '', 'creator', 'source', 'role', 'readable_scopes', 'writable_scopes', 'can_clean_up', 'reads_per_minute', 'writes_per_minute',
+    '', 'creator', 'source', 'role', 'readable_scopes', 'writable_scopes', 'can_clean_up', 'reads_per_minute',
+    'writes_per_minute',
     'login', 'default_project', 'is_active');
 create trigger _500_audit after insert or update on public.api_keys
   for each row execute function administration.tg__audit_identity(
     'key_id', 'org_id', 'user_id', 'scopes', 'projects', 'default_project', 'expires_at', 'revoked_at');
 
-create function administration.notified_channels()
-returns text[]
-language sql stable set search_path = ''
+create function administration.notified_channels() returns text[] language sql stable set search_path = ''
 return coalesce(string_to_array(nullif(current_setting('l9.notified_channels', true), ''), ','), '{}');
-
 comment on function administration.notified_channels is
-  'The channels that this transaction notifies when it commits, so that the gateway that makes a change need not '
-  'wait for its own notification.';
+  'The channels that this transaction notifies when it commits, so that the gateway that makes a change need not wait for its '
+  'own notification.';
 grant execute on function administration.notified_channels to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
-create function administration.tg__notify()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function administration.tg__notify() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   perform pg_notify(tg_argv[0], '');
   perform set_config('l9.notified_channels', (
     select string_agg(distinct c.name, ',')
     from unnest(administration.notified_channels() || tg_argv[0]) as c (name)), true);
   return null;
-end
-$$;
-
+end $$;
 comment on function administration.tg__notify is
-  'Tells the running gateways, on the channel given as argument, to reload what they cache. The notification has no '
-  'payload.';
+  'Tells the running gateways, on the channel given as argument, to reload what they cache. The notification has no payload.';
 
 create trigger _900_notify after insert or update or delete or truncate on public.tenants
   for each statement execute function administration.tg__notify('l9_identity');

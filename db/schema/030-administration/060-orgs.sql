@@ -1,10 +1,7 @@
 -- Registers orgs of a tenant and switches them off and on. Admins call these functions in psql or GraphQL.
 
-create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null)
-returns public.orgs
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function public.create_org(name text, org_id uuid default null, tenant_id uuid default null) returns public.orgs
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(create_org.tenant_id);
   created public.orgs;
@@ -14,25 +11,19 @@ begin
     perform identity.raise_error('L9VAL', 'name: 1 to 200 characters, with no leading or trailing white space', 'name');
   end if;
   insert into public.orgs (tenant_id, org_id, name)
-  values (admin.target_tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name)
-  on conflict do nothing
+  values (admin.target_tenant_id, coalesce(create_org.org_id, uuidv7()), create_org.name) on conflict do nothing
   returning orgs.* into created;
   if not found then
     perform identity.raise_error('L9VAL', 'name, org_id: already used by another org of this tenant', 'name');
   end if;
   return created;
-end
-$$;
-
+end $$;
 comment on function public.create_org is
-  'Registers an org, under the id that an identity provider uses for it or a new one. For admins of the tenant. '
-  'Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through functions only.';
+  'Registers an org, under the id that an identity provider uses for it or a new one. For admins of the tenant. Errors: L9VAL, '
+  'L9SCP, L9AUT. Definer: identity tables change through functions only.';
 
-create function administration.set_org_active(org_id uuid, tenant_id uuid, is_active boolean)
-returns public.orgs
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function administration.set_org_active(org_id uuid, tenant_id uuid, is_active boolean) returns public.orgs
+language plpgsql volatile set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_org_active.tenant_id);
   changed public.orgs;
@@ -42,34 +33,23 @@ begin
     perform identity.raise_error('L9SCP', 'org_id: your token acts for this org; you would lock yourself out', 'org_id');
   end if;
   update public.orgs o set is_active = set_org_active.is_active
-  where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id
-  returning o.* into changed;
+  where o.tenant_id = admin.target_tenant_id and o.org_id = set_org_active.org_id returning o.* into changed;
   if not found then
     perform administration.raise_not_found('org_id');
   end if;
   return changed;
-end
-$$;
-
+end $$;
 comment on function administration.set_org_active is 'Implements deactivate_org() and reactivate_org().';
 
-create function public.deactivate_org(org_id uuid, tenant_id uuid default null)
-returns public.orgs
+create function public.deactivate_org(org_id uuid, tenant_id uuid default null) returns public.orgs
 language sql volatile security definer set search_path = ''
 return administration.set_org_active(org_id, tenant_id, false);
-
 comment on function public.deactivate_org is
-  'From the next request on a token or key that names this org has no identity. For admins of the tenant. Raises '
-  'L9OWN if the org is not registered. Definer: identity tables change through functions only.';
+  'From the next request on a token or key that names this org has no identity. For admins of the tenant. Raises L9OWN if the '
+  'org is not registered. Definer: identity tables change through functions only.';
 
-create function public.reactivate_org(org_id uuid, tenant_id uuid default null)
-returns public.orgs
+create function public.reactivate_org(org_id uuid, tenant_id uuid default null) returns public.orgs
 language sql volatile security definer set search_path = ''
 return administration.set_org_active(org_id, tenant_id, true);
-
-comment on function public.reactivate_org is
-  'Undoes deactivate_org(). Definer: identity tables change through functions only.';
-
-grant execute on function
-  public.create_org, public.deactivate_org, public.reactivate_org
-to l9_admin, l9_platform_admin;
+comment on function public.reactivate_org is 'Undoes deactivate_org(). Definer: identity tables change through functions only.';
+grant execute on function public.create_org, public.deactivate_org, public.reactivate_org to l9_admin, l9_platform_admin;

@@ -2,9 +2,7 @@
 
 create function public.create_user(name text, user_id uuid default null, org_id uuid default null, tenant_id uuid default null)
 returns public.users
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(create_user.tenant_id);
   created public.users;
@@ -18,25 +16,19 @@ begin
   end if;
   insert into public.users (tenant_id, user_id, org_id, name)
   values (admin.target_tenant_id, coalesce(create_user.user_id, uuidv7()), create_user.org_id, create_user.name)
-  on conflict do nothing
-  returning users.* into created;
+  on conflict do nothing returning users.* into created;
   if not found then
     perform identity.raise_error('L9VAL', 'user_id: already used by another user of this tenant', 'user_id');
   end if;
   return created;
-end
-$$;
-
+end $$;
 comment on function public.create_user is
-  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only '
-  'tokens that claim that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: '
-  'identity tables change through functions only.';
+  'Registers a user, under the id that an identity provider uses for it or a new one. If an org is given, only tokens that claim '
+  'that org can act for the user. For admins of the tenant. Errors: L9VAL, L9SCP, L9AUT. Definer: identity tables change through '
+  'functions only.';
 
-create function administration.set_user_active(user_id uuid, tenant_id uuid, is_active boolean)
-returns public.users
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function administration.set_user_active(user_id uuid, tenant_id uuid, is_active boolean) returns public.users
+language plpgsql volatile set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_user_active.tenant_id);
   changed public.users;
@@ -46,34 +38,23 @@ begin
     perform identity.raise_error('L9SCP', 'user_id: your token acts for this user; you would lock yourself out', 'user_id');
   end if;
   update public.users u set is_active = set_user_active.is_active
-  where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id
-  returning u.* into changed;
+  where u.tenant_id = admin.target_tenant_id and u.user_id = set_user_active.user_id returning u.* into changed;
   if not found then
     perform administration.raise_not_found('user_id');
   end if;
   return changed;
-end
-$$;
-
+end $$;
 comment on function administration.set_user_active is 'Implements deactivate_user() and reactivate_user().';
 
-create function public.deactivate_user(user_id uuid, tenant_id uuid default null)
-returns public.users
+create function public.deactivate_user(user_id uuid, tenant_id uuid default null) returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, false);
-
 comment on function public.deactivate_user is
-  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises '
-  'L9OWN if the user is not registered. Definer: identity tables change through functions only.';
+  'From the next request on a token or key that names this user has no identity. For admins of the tenant. Raises L9OWN if the '
+  'user is not registered. Definer: identity tables change through functions only.';
 
-create function public.reactivate_user(user_id uuid, tenant_id uuid default null)
-returns public.users
+create function public.reactivate_user(user_id uuid, tenant_id uuid default null) returns public.users
 language sql volatile security definer set search_path = ''
 return administration.set_user_active(user_id, tenant_id, true);
-
-comment on function public.reactivate_user is
-  'Undoes deactivate_user(). Definer: identity tables change through functions only.';
-
-grant execute on function
-  public.create_user, public.deactivate_user, public.reactivate_user
-to l9_admin, l9_platform_admin;
+comment on function public.reactivate_user is 'Undoes deactivate_user(). Definer: identity tables change through functions only.';
+grant execute on function public.create_user, public.deactivate_user, public.reactivate_user to l9_admin, l9_platform_admin;

@@ -3,9 +3,7 @@
 create function public.register_scope(
   scope text, is_project_scoped boolean default true, description text default null, tenant_id uuid default null)
 returns public.scopes
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_scope.tenant_id);
   registered public.scopes;
@@ -19,8 +17,9 @@ begin
     perform identity.raise_error('L9LIM', 'description: at most 1000 bytes', 'description');
   end if;
   insert into public.scopes as s (tenant_id, scope, is_project_scoped, description)
-  values (admin.target_tenant_id, register_scope.scope, register_scope.is_project_scoped, coalesce(register_scope.description, ''))
-  on conflict (tenant_id, scope) do update set description = coalesce(register_scope.description, s.description)
+  values (admin.target_tenant_id, register_scope.scope, register_scope.is_project_scoped,
+    coalesce(register_scope.description, ''))
+  on conflict on constraint scopes_pkey do update set description = coalesce(register_scope.description, s.description)
   returning s.* into registered;
   if registered.is_project_scoped <> register_scope.is_project_scoped then
     perform identity.raise_error('L9VAL',
@@ -28,53 +27,38 @@ begin
       'is_project_scoped');
   end if;
   return registered;
-end
-$$;
-
+end $$;
 comment on function public.register_scope is
-  'Adds a scope to a tenant, or changes its description. At first only actors with every scope can read it; '
-  'register_actor() gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: '
-  'identity tables change through functions only.';
+  'Adds a scope to a tenant, or changes its description. At first only actors with every scope can read it; register_actor() '
+  'gives it to others. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through '
+  'functions only.';
 
-create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean)
-returns public.scopes
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function administration.set_scope_active(scope text, tenant_id uuid, is_active boolean) returns public.scopes
+language plpgsql volatile set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_scope_active.tenant_id);
   changed public.scopes;
 begin
   perform administration.require_whole_token(admin);
   update public.scopes s set is_active = set_scope_active.is_active
-  where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope
-  returning s.* into changed;
+  where s.tenant_id = admin.target_tenant_id and s.scope = set_scope_active.scope returning s.* into changed;
   if not found then
     perform administration.raise_not_found('scope');
   end if;
   return changed;
-end
-$$;
-
+end $$;
 comment on function administration.set_scope_active is 'Implements deactivate_scope() and reactivate_scope().';
 
-create function public.deactivate_scope(scope text, tenant_id uuid default null)
-returns public.scopes
+create function public.deactivate_scope(scope text, tenant_id uuid default null) returns public.scopes
 language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, false);
-
 comment on function public.deactivate_scope is
-  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For '
-  'admins of the tenant. Definer: identity tables change through functions only.';
+  'From the next statement on no caller of the tenant can read or write this scope; its memories are kept. For admins of the '
+  'tenant. Definer: identity tables change through functions only.';
 
-create function public.reactivate_scope(scope text, tenant_id uuid default null)
-returns public.scopes
+create function public.reactivate_scope(scope text, tenant_id uuid default null) returns public.scopes
 language sql volatile security definer set search_path = ''
 return administration.set_scope_active(scope, tenant_id, true);
-
 comment on function public.reactivate_scope is
   'Undoes deactivate_scope(). Definer: identity tables change through functions only.';
-
-grant execute on function
-  public.register_scope, public.deactivate_scope, public.reactivate_scope
-to l9_admin, l9_platform_admin;
+grant execute on function public.register_scope, public.deactivate_scope, public.reactivate_scope to l9_admin, l9_platform_admin;

@@ -2,27 +2,12 @@
 -- first operator. The row as it should be is put together first, then checked as a whole, then written.
 
 create function public.register_actor(
-  caller text,
-  creator text default null,
-  source text default null,
-  agent text default null,
-  role text default null,
-  readable_scopes text[] default null,
-  writable_scopes text[] default null,
-  can_clean_up boolean default null,
-  reads_per_minute integer default null,
-  writes_per_minute integer default null,
-  tenant_id uuid default null,
-  default_project text default null,
-  max_importance real default null,
-  max_confidence double precision default null,
-  max_lesson_confidence double precision default null,
-  max_priority text default null
-)
-returns public.actors
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+  caller text, creator text default null, source text default null, agent text default null, role text default null,
+  readable_scopes text[] default null, writable_scopes text[] default null, can_clean_up boolean default null,
+  reads_per_minute integer default null, writes_per_minute integer default null, tenant_id uuid default null,
+  default_project text default null, max_importance real default null, max_confidence double precision default null,
+  max_lesson_confidence double precision default null, max_priority text default null) returns public.actors
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_actor.tenant_id);
   actor public.actors;
@@ -32,8 +17,7 @@ begin
     perform identity.raise_error('L9VAL', 'caller: 1 to 63 letters, digits, ., _ and -', 'caller');
   end if;
   select a.* into actor from public.actors a
-  where a.tenant_id = admin.target_tenant_id and a.caller = register_actor.caller
-  for update;
+  where a.tenant_id = admin.target_tenant_id and a.caller = register_actor.caller for update;
   is_new := not found;
 
   if is_new then
@@ -55,7 +39,8 @@ begin
     -- creator would get them.
     perform identity.raise_error('L9IMM', 'creator: cannot change, because the memories of this actor carry it', 'creator');
   else
-    perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+    perform administration.check_grantable(
+      admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   end if;
 
   actor.source := coalesce(register_actor.source, actor.source);
@@ -80,7 +65,8 @@ begin
   elsif not identity.is_display_name(actor.agent, 100) then
     perform identity.raise_error('L9VAL', 'agent: 1 to 100 characters, with no leading or trailing white space', 'agent');
   elsif not identity.is_project_id(actor.default_project) then
-    perform identity.raise_error('L9VAL', 'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none', 'default_project');
+    perform identity.raise_error('L9VAL',
+      'default_project: must be 1 to 200 letters, digits or ._/@:+-, or empty for none', 'default_project');
   elsif actor.role <> all (identity.caller_roles()) then
     perform identity.raise_error('L9VAL', 'role: must be l9_agent, l9_admin or l9_platform_admin', 'role');
   end if;
@@ -95,7 +81,8 @@ begin
   end if;
   perform administration.check_call_limit('reads_per_minute', actor.reads_per_minute);
   perform administration.check_call_limit('writes_per_minute', actor.writes_per_minute);
-  perform administration.check_grantable(admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
+  perform administration.check_grantable(
+    admin, actor.role, actor.readable_scopes, actor.writable_scopes, '{*}', actor.can_clean_up);
   actor.readable_scopes := administration.check_scope_list(admin.target_tenant_id, 'readable_scopes', actor.readable_scopes);
   actor.writable_scopes := administration.check_scope_list(admin.target_tenant_id, 'writable_scopes', actor.writable_scopes);
   if not ('*' = any (actor.readable_scopes) or actor.writable_scopes <@ actor.readable_scopes) then
@@ -108,8 +95,7 @@ begin
     values (actor.tenant_id, actor.caller, actor.creator, actor.source, actor.agent, actor.role, actor.readable_scopes,
       actor.writable_scopes, actor.can_clean_up, actor.reads_per_minute, actor.writes_per_minute, actor.default_project,
       actor.max_importance, actor.max_confidence, actor.max_lesson_confidence, actor.max_priority)
-    on conflict do nothing
-    returning actors.* into actor;
+    on conflict do nothing returning actors.* into actor;
     if not found then
       perform identity.raise_error('L9VAL', 'caller, creator: already used by another actor of this tenant', 'creator');
     end if;
@@ -120,17 +106,13 @@ begin
       reads_per_minute = actor.reads_per_minute, writes_per_minute = actor.writes_per_minute,
       default_project = actor.default_project, max_importance = actor.max_importance, max_confidence = actor.max_confidence,
       max_lesson_confidence = actor.max_lesson_confidence, max_priority = actor.max_priority
-    where a.tenant_id = actor.tenant_id and a.caller = actor.caller
-    returning a.* into actor;
+    where a.tenant_id = actor.tenant_id and a.caller = actor.caller returning a.* into actor;
   end if;
   return actor;
-end
-$$;
-
+end $$;
 comment on function public.register_actor is
-  'Registers an actor, by default one like C, or changes the given properties of one, but never its creator. An '
-  'empty default_project removes it. max_*: upper bounds of what it gives to its own text. *_per_minute: limits of '
-  'each of its keys. Nobody grants more than it has, or changes its own actor. For admins. Errors: L9VAL, L9SCP, '
-  'L9IMM, L9AUT. Definer: identity tables change through functions only.';
-
+  'Registers an actor, by default one like C, or changes the given properties of one, but never its creator. An empty '
+  'default_project removes it. max_*: upper bounds of what it gives to its own text. *_per_minute: limits of each of its keys. '
+  'Nobody grants more than it has, or changes its own actor. For admins. Errors: L9VAL, L9SCP, L9IMM, L9AUT. Definer: identity '
+  'tables change through functions only.';
 grant execute on function public.register_actor to l9_admin, l9_platform_admin;

@@ -1,14 +1,7 @@
 -- Creates API keys of actors. Admins call create_api_key() in psql or GraphQL; revoke_api_key() shares the check of
 -- what they may grant.
 
-create type public.new_api_key as (
-  api_key text,
-  key_id uuid,
-  name text,
-  caller text,
-  expires_at timestamptz
-);
-
+create type public.new_api_key as (api_key text, key_id uuid, name text, caller text, expires_at timestamptz);
 comment on type public.new_api_key is 'An API key that was just created.';
 comment on column public.new_api_key.api_key is 'The key. It is returned only once, here.';
 comment on column public.new_api_key.key_id is 'Id, the argument of revoke_api_key().';
@@ -16,8 +9,8 @@ comment on column public.new_api_key.name is 'Purpose of the key, for people.';
 comment on column public.new_api_key.caller is 'Actor that the key stands for.';
 comment on column public.new_api_key.expires_at is 'The key is refused from this time on. Null: it does not expire.';
 
-create function administration.check_key_grantable(admin administration.administrator, actor public.actors, scopes text[], projects text[])
-returns void
+create function administration.check_key_grantable(
+  admin administration.administrator, actor public.actors, scopes text[], projects text[]) returns void
 language sql stable set search_path = ''
 return administration.check_grantable(
   admin, (actor).role,
@@ -32,27 +25,15 @@ return administration.check_grantable(
     else array(select s.scope from unnest(scopes) as s (scope) where s.scope = any ((actor).writable_scopes))
   end,
   coalesce(projects, '{*}'), (actor).can_clean_up);
-
 comment on function administration.check_key_grantable is
   'Raises L9SCP unless the administrator has all permissions of a key of this actor with these limits.';
 
 -- Checks the actor, what the administrator may grant, and then each limit of the key. The key itself is never stored.
 create function public.create_api_key(
-  name text,
-  caller text,
-  scopes text[] default null,
-  projects text[] default null,
-  org_id uuid default null,
-  user_id uuid default null,
-  expires_at timestamptz default null,
-  tenant_id uuid default null,
-  default_project text default null,
-  tool_sets text[] default null
-)
-returns public.new_api_key
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+  name text, caller text, scopes text[] default null, projects text[] default null, org_id uuid default null,
+  user_id uuid default null, expires_at timestamptz default null, tenant_id uuid default null, default_project text default null,
+  tool_sets text[] default null) returns public.new_api_key
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(create_api_key.tenant_id);
   actor public.actors;
@@ -84,28 +65,29 @@ begin
   elsif cardinality(create_api_key.tool_sets) = 0 then
     perform identity.raise_error('L9VAL', 'tool_sets: must name at least one, or be omitted', 'tool_sets');
   elsif not create_api_key.tool_sets <@ identity.tool_sets() then
-    perform identity.raise_error('L9VAL', 'tool_sets: each must be one of ' || array_to_string(identity.tool_sets(), ', '), 'tool_sets');
+    perform identity.raise_error('L9VAL',
+      'tool_sets: each must be one of ' || array_to_string(identity.tool_sets(), ', '), 'tool_sets');
   elsif create_api_key.expires_at <= clock_timestamp() then
     perform identity.raise_error('L9VAL', 'expires_at: must be in the future', 'expires_at');
-  elsif not identity.are_claims_valid(admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
+  elsif not identity.are_claims_valid(
+      admin.target_tenant_id, actor.caller, create_api_key.org_id, create_api_key.user_id, null) then
     perform identity.raise_error('L9VAL', 'org_id, user_id: not active, or the user belongs to another org', 'user_id');
   end if;
 
   created.api_key := 'l9_' || translate(encode(extensions.gen_random_bytes(32), 'base64'), '+/=', '-_');
-  insert into public.api_keys (tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, tool_sets, created_by, expires_at)
+  insert into public.api_keys (
+    tenant_id, name, caller, org_id, user_id, scopes, projects, default_project, tool_sets, created_by, expires_at)
   values (admin.target_tenant_id, create_api_key.name, actor.caller, create_api_key.org_id, create_api_key.user_id, key_scopes,
-    key_projects, create_api_key.default_project, create_api_key.tool_sets, coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
+    key_projects, create_api_key.default_project, create_api_key.tool_sets,
+    coalesce(admin.caller, 'db:' || identity.current_role_name()), create_api_key.expires_at)
   returning api_keys.key_id, api_keys.name, api_keys.caller, api_keys.expires_at
   into created.key_id, created.name, created.caller, created.expires_at;
   insert into identity.api_key_hashes (key_id, hash) values (created.key_id, sha256(convert_to(created.api_key, 'UTF8')));
   return created;
-end
-$$;
-
+end $$;
 comment on function public.create_api_key is
-  'Creates an MCP key for an actor and returns it, only this once. It is limited to scopes, projects and the tools '
-  'of tool_sets (core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming '
-  'one. It cannot do more than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. '
-  'Definer: identity tables change through functions only.';
-
+  'Creates an MCP key for an actor and returns it, only this once. It is limited to scopes, projects and the tools of tool_sets '
+  '(core, knowledge, archive, admin); null: all. default_project: that of what is saved without naming one. It cannot do more '
+  'than the administrator. For admins of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: identity tables change through '
+  'functions only.';
 grant execute on function public.create_api_key to l9_admin, l9_platform_admin;

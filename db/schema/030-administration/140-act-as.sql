@@ -1,8 +1,7 @@
 -- Makes a transaction in psql act as a caller. People and scripts call act_as() after `set local role`; GraphQL does
 -- not offer it.
 
-create function administration.explain_refusal(tenant_id uuid, caller text)
-returns text
+create function administration.explain_refusal(tenant_id uuid, caller text) returns text
 language sql stable security definer set search_path = ''
 return case
   when not pg_catalog.pg_has_role(session_user, 'l9_gateway', 'member') then
@@ -14,24 +13,15 @@ return case
        and a.role <> identity.current_role_name()),
     'caller, tenant_id, org_id, user_id: one of them is not active, or they do not match')
 end;
-
 comment on function administration.explain_refusal is
-  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims '
-  'are trusted.';
+  'Explains why act_as() gives no identity. Definer: reads actors, and reveals them only to sessions whose claims are trusted.';
 
 -- Sets every claim of the transaction, those that are not given to an empty text, and asks whether they make an
 -- identity.
 create function public.act_as(
-  caller text,
-  tenant_id uuid default null,
-  org_id uuid default null,
-  user_id uuid default null,
-  projects text[] default null,
-  scopes text[] default null
-)
-returns text
-language plpgsql volatile set search_path = ''
-as $$
+  caller text, tenant_id uuid default null, org_id uuid default null, user_id uuid default null, projects text[] default null,
+  scopes text[] default null) returns text
+language plpgsql volatile set search_path = '' as $$
 declare
   target_tenant_id uuid := coalesce(act_as.tenant_id, identity.default_tenant_id());
   me identity.identity;
@@ -59,12 +49,9 @@ begin
     coalesce(nullif(array_to_string(me.readable_scopes, ', '), ''), 'nothing'),
     coalesce(nullif(array_to_string(me.writable_scopes, ', '), ''), 'nothing'),
     coalesce(nullif(array_to_string(me.projects, ', '), ''), 'none'));
-end
-$$;
-
+end $$;
 comment on function public.act_as is
-  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of '
-  'that caller, in the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It '
-  'grants nothing: a session of l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
-
+  'For psql, after `begin; set local role …`: for the rest of the transaction the session has the permissions of that caller, in '
+  'the default tenant if none is given. Raises L9AUT if the caller does not act under that role. It grants nothing: a session of '
+  'l9_gateway can set claims anyway, and in other sessions claims are not trusted.';
 grant execute on function administration.explain_refusal, public.act_as to l9_agent, l9_admin, l9_platform_admin;

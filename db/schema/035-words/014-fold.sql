@@ -2,19 +2,15 @@
 -- in queries, so that each finds the other and what is written alike comes first. The tables stand here, because an extension
 -- that removes accents is not part of the embedded engine.
 
-create function words.to_lower(content text, is_ascii boolean)
-returns text
+create function words.to_lower(content text, is_ascii boolean) returns text
 language sql immutable parallel safe
 -- Without a search_path the call is inlined.
 -- The parser lowers words itself, by the locale of the database, which may not know É.
 return case when is_ascii then content else pg_catalog.lower(content collate pg_catalog.pg_c_utf8) end;
-
 comment on function words.to_lower is 'A text in lower case if it is not ASCII, in the same way on every server.';
 
-create function words.fold(content text, spells_out boolean default false)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function words.fold(content text, spells_out boolean default false) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   content := words.to_lower(content, false);
   if octet_length(content) = length(content) then
@@ -39,15 +35,12 @@ begin
     content := replace(replace(replace(replace(content, 'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th');
   end if;
   return normalize(content, nfc);
-end
-$$;
-
+end $$;
 comment on function words.fold is
-  'A text in lower case, with plain letters in the place of those with accents and other marks: jurgen for Jürgen, '
-  'weissbier for Weißbier. spells_out: with two letters for those that are also written so, as in juergen.';
+  'A text in lower case, with plain letters in the place of those with accents and other marks: jurgen for Jürgen, weissbier for '
+  'Weißbier. spells_out: with two letters for those that are also written so, as in juergen.';
 
-create function words.plain_forms(content text)
-returns table (written text, plain text)
+create function words.plain_forms(content text) returns table (written text, plain text)
 language sql immutable parallel safe set search_path = ''
 begin atomic
   with texts as materialized (
@@ -67,10 +60,6 @@ begin atomic
     as w (written, plain, folded)
   where f.once <> f.spelt and w.plain <> w.folded;
 end;
-
 comment on function words.plain_forms is
   'The words of a text that have plain forms, in lower case, with each of these: both forms of fold().';
-
-grant execute on function
-  words.to_lower, words.fold, words.plain_forms
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function words.to_lower, words.fold, words.plain_forms to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -1,13 +1,12 @@
 -- Turns a text into the words by which it is found. of_memory() and of_query() both call parse(), so that their words
 -- match.
 
-create function words.stems(content text, language text)
-returns tsvector
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function words.stems(content text, language text) returns tsvector
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- Most memories are English, and a constant needs no call.
-  config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig else words.text_config(language) end;
+  config constant regconfig := case language when 'english' then 'pg_catalog.english'::regconfig
+    else words.text_config(language) end;
   -- Only of ASCII characters there are as many as bytes. A regular expression takes several times as long.
   is_ascii constant boolean := octet_length(content) = length(content);
   separated text;
@@ -22,16 +21,12 @@ begin
     -- What has no position is found, and counts as occurring once.
     || array_to_tsvector(words.whole_identifiers(content))
     || case when split = separated then '' else strip(to_tsvector(config, words.to_lower(separated, is_ascii))) end;
-end
-$$;
-
+end $$;
 comment on function words.stems is
   'The stems of the words of a cleaned() text, the parts of its identifiers, and the identifiers as a whole.';
 
-create function words.parse(content text, language text, is_query boolean)
-returns tsvector
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function words.parse(content text, language text, is_query boolean) returns tsvector
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   pairs tsvector := '';
   symbols text[];
@@ -56,12 +51,9 @@ begin
   return pairs || words.stems(content, language)
     || case when plain is null then '' else strip(words.stems(plain, language)) end
     || array_to_tsvector(symbols);
-end
-$$;
-
+end $$;
 comment on function words.parse is
-  'The words of a text of at most max_piece_characters() characters: stems() of its words and of their '
-  'plain_forms(), its symbols, and pairs of characters of scripts without spaces. For a query, single characters '
-  'are left out where there are pairs.';
-
+  'The words of a text of at most max_piece_characters() characters: stems() of its words and of their plain_forms(), its '
+  'symbols, and pairs of characters of scripts without spaces. For a query, single characters are left out where there are '
+  'pairs.';
 grant execute on function words.stems, words.parse to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -8,28 +8,26 @@ return
   -- Paths: from a root, of three parts, or to a file with an ending; file names by the endings of code and data.
   || '|^["''(=:\[]*[.~]{0,2}/[A-Za-z0-9_.~-]|/[^/\s]+/|/[A-Za-z0-9_-]+\.[A-Za-z0-9]|://'
   || '|[A-Za-z0-9_-]\.(?:java|kt|py|rb|go|rs|c|h|cc|cpp|hpp|cs|php|swift|scala|lua|pl|r|ts|tsx|jsx|mjs|cjs|sh|bash|ps1|sql'
-  || '|md|txt|json|jsonl|ya?ml|toml|ini|conf|cfg|env|xml|html?|css|scss|csv|tsv|log|lock|proto|gradle|properties|ipynb|tf|pem|key|crt|so|dll'
-  || '|exe|jar|zip|gz|tar|pdf|png|svg)(?:[^A-Za-z0-9]|$)'
+  || '|md|txt|json|jsonl|ya?ml|toml|ini|conf|cfg|env|xml|html?|css|scss|csv|tsv|log|lock|proto|gradle|properties|ipynb|tf'
+  || '|pem|key|crt|so|dll|exe|jar|zip|gz|tar|pdf|png|svg)(?:[^A-Za-z0-9]|$)'
   -- Words with inner capitals or _, but no plurals of abbreviations (APIs).
   || '|[A-Za-z0-9]_+[A-Za-z0-9]|[a-z][a-z0-9]*[A-Z]|[A-Z][A-Z](?:[a-z][a-z]|[a-rt-z](?:[^A-Za-z]|$))'
   -- Numbers with units that are others in the other case (mW, MW), and metals that are gases in capitals (Co).
-  || '|^[^A-Za-z]*[0-9] ?(?:[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN]))(?:[^A-Za-z0-9]|$)'
+  || '|^[^A-Za-z]*[0-9] ?(?:[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]'
+  || '|[lL]|[nN]))(?:[^A-Za-z0-9]|$)'
   || '|^(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
-
 comment on function words.telling_case is
-  'A regular expression for what stands between two spaces, true if its case tells: options, variables, paths, '
-  'identifiers, numbers with units.';
+  'A regular expression for what stands between two spaces, true if its case tells: options, variables, paths, identifiers, '
+  'numbers with units.';
 
 create function words.may_tell_case() returns text language sql immutable parallel safe
 return '[_`$%\\/=]|-[A-Za-z]|\.[a-z]|[a-z0-9][A-Z]|[A-Z][A-Z]'
-  || '|[0-9] ?[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN])(?:[^A-Za-z0-9]|$)'
-  || '|(?:^|[^A-Za-z])(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
-
+  || '|[0-9] ?[munpµkKMGTP]?(?:[bB](?:it|ps)?|[wW][hH]?|[vV]|[aA][hH]?|[jJ]|[gG]|[sS]|[hH][zZ]|[pP][aA]|[lL]|[nN])'
+  || '(?:[^A-Za-z0-9]|$)|(?:^|[^A-Za-z])(?:Co|Hf|Cs|Sc|Sn|Nb|Np|Pb|Cu|Po)(?:[^A-Za-z]|$)';
 comment on function words.may_tell_case is
   'A regular expression for texts that may hold something of telling_case(). It is false for most prose, in a tenth of the time.';
 
-create function words.telling_lines(content text) returns text
-language sql immutable parallel safe strict set search_path = ''
+create function words.telling_lines(content text) returns text language sql immutable parallel safe strict set search_path = ''
 return (
   with lines as (
     select l.n, l.line, pg_catalog.lag(l.line) over w as before, l.line ~ '^(\s{2}|\t)' as is_indented
@@ -49,14 +47,12 @@ return (
   select pg_catalog.string_agg(case when m.is_indented then m.line else '.' || m.line end, E'\n' order by m.n)
   from marked m
   where m.is_code or m.follows_code);
-
 comment on function words.telling_lines is
-  'The lines of the indented blocks of a text, each with the lines before and after it, as they are written; null '
-  'if there is none.';
+  'The lines of the indented blocks of a text, each with the lines before and after it, as they are written; null if there is '
+  'none.';
 
 create function words.case_hash(content text) returns bytea
-language plpgsql immutable parallel safe strict set search_path = ''
-as $$
+language plpgsql immutable parallel safe strict set search_path = '' as $$
 declare
   telling text := '';
 begin
@@ -75,11 +71,9 @@ begin
     telling := telling || coalesce(E'\n\n' || words.telling_lines(btrim(content, E' \t\r\n')), '');
   end if;
   return case when telling <> '' then sha256(convert_to(telling, 'UTF8')) end;
-end
-$$;
-
+end $$;
 comment on function words.case_hash is
-  'SHA-256 of what case and indentation mean in a text: words with inner capitals or _, options, variables, paths, '
-  'code spans, units, and indented blocks. Null for prose, which says the same in any case.';
-
-grant execute on function words.telling_case, words.may_tell_case, words.telling_lines, words.case_hash to l9_agent, l9_admin, l9_worker;
+  'SHA-256 of what case and indentation mean in a text: words with inner capitals or _, options, variables, paths, code spans, '
+  'units, and indented blocks. Null for prose, which says the same in any case.';
+grant execute on function words.telling_case, words.may_tell_case, words.telling_lines, words.case_hash to l9_agent,
+  l9_admin, l9_worker;

@@ -1,8 +1,6 @@
 -- Guesses the language of a text. The trigger that chooses the language of a memory calls detect_language().
 
-create function words.script_of(language text)
-returns text
-language sql immutable parallel safe
+create function words.script_of(language text) returns text language sql immutable parallel safe
 return case language
   when 'arabic' then '[\u0600-\u06ff]'
   when 'armenian' then '[\u0530-\u058f]'
@@ -13,28 +11,24 @@ return case language
   when 'tamil' then '[\u0b80-\u0bff]'
   when 'yiddish' then '[\u0590-\u05ff]'
 end;
-
 comment on function words.script_of is
-  'A regular expression for the letters of a language that is always written in a script of its own; null for the '
-  'others.';
+  'A regular expression for the letters of a language that is always written in a script of its own; null for the others.';
 
-create function words.detect_language(content text, languages text[])
-returns text
+create function words.detect_language(content text, languages text[]) returns text
 language sql immutable parallel safe set search_path = '' set client_min_messages = warning
 return case when pg_catalog.cardinality(languages) <= 1 then languages[1] else (
   select l.language
   from pg_catalog.left(content, 2000) as beginning (text),
     pg_catalog.unnest(languages) with ordinality as l (language, place)
   order by
-    coalesce(pg_catalog.regexp_count(beginning.text, words.script_of(l.language)) * 3 > pg_catalog.length(beginning.text), false) desc,
+    coalesce(
+      pg_catalog.regexp_count(beginning.text, words.script_of(l.language)) * 3 > pg_catalog.length(beginning.text), false) desc,
     -- Stop words are up to half of a text, and only the configuration of their language drops them.
     words.length(pg_catalog.to_tsvector(words.text_config(l.language), beginning.text)),
     l.place
   limit 1)
 end;
-
 comment on function words.detect_language is
-  'That one of the languages in which a text is probably written: by its script, then by its stop words; the first '
-  'one if both leave it open.';
-
+  'That one of the languages in which a text is probably written: by its script, then by its stop words; the first one if both '
+  'leave it open.';
 grant execute on function words.script_of, words.detect_language to l9_agent, l9_admin, l9_platform_admin, l9_worker;

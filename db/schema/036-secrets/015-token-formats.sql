@@ -1,38 +1,33 @@
 -- The formats of providers' tokens: one row each, from which the built-in patterns for tokens are made. A provider is added or
 -- corrected here.
-create function secrets.literal(keyword text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.literal(keyword text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.regexp_replace(keyword, '[^A-Za-z0-9_-]', '\\\&', 'g');
-
 comment on function secrets.literal is 'A regular expression that matches exactly this text.';
 
 create type secrets.token_format as (
   pattern text, provider text, starts text[], body text, markers text[], verification text, source text);
 comment on type secrets.token_format is 'The format of a provider''s tokens.';
-comment on column secrets.token_format.pattern is
-  'The name of the pattern that finds it. Several formats may share one.';
+comment on column secrets.token_format.pattern is 'The name of the pattern that finds it. Several formats may share one.';
 comment on column secrets.token_format.provider is 'What it is a token of.';
 comment on column secrets.token_format.starts is 'How it may begin; empty if every character is random.';
 comment on column secrets.token_format.body is
-  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between '
-  'them. The alphabets are those of alphabet().';
+  'What follows: {alphabet length}, {alphabet shortest-longest} or {alphabet shortest+}, and the characters between them. The '
+  'alphabets are those of alphabet().';
 comment on column secrets.token_format.markers is
-  'Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look '
-  'for.';
+  'Texts, one of which stands in every token; null if these are the starts, empty if they are too short to look for.';
 comment on column secrets.token_format.verification is
-  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last '
-  'six characters are a checksum, which proves it.';
+  'What a match must pass besides, as in secret_patterns; null if it must only be no placeholder. crc32: its last six characters '
+  'are a checksum, which proves it.';
 comment on column secrets.token_format.source is 'Where the format is described.';
 
 -- Grouped by what the tokens are for. The columns of each row are those of the type token_format.
-create function secrets.token_formats()
-returns setof secrets.token_format
+create function secrets.token_formats() returns setof secrets.token_format
 language sql immutable parallel safe set search_path = ''
 begin atomic
   values
     -- Code, packages and builds.
-    ('github-token', 'GitHub', '{ghp_,gho_,ghu_,ghs_,ghr_}'::text[], '{base62 36+}', null::text[], 'crc32', 'GitHub, token formats'),
+    ('github-token', 'GitHub', '{ghp_,gho_,ghu_,ghs_,ghr_}'::text[], '{base62 36+}', null::text[], 'crc32',
+      'GitHub, token formats'),
     ('github-token', 'GitHub, fine-grained', '{github_pat_}', '{word 40+}', null, null, 'GitHub, token formats'),
     ('gitlab-token', 'GitLab', '{glpat-,gldt-,glrt-,glcbt-,glptt-,glft-,glimt-,glagent-,glsoat-,gloas-,glffct-,glwt-,GR1348941}',
       '{url64. 20+}', null, null, 'GitLab, token prefixes'),
@@ -57,13 +52,16 @@ begin atomic
     -- Clouds and hosting.
     ('aws-access-key-id', 'AWS', '{AKIA,ASIA,ABIA,ACCA}', '{base32 16}', null, null, 'AWS IAM, unique identifiers'),
     ('aws-bedrock-key', 'Amazon Bedrock', '{ABSK}', '{base64= 100+}', null, null, 'Amazon Bedrock, API keys'),
-    ('aws-bedrock-key', 'Amazon Bedrock, short-lived', '{bedrock-api-key-}', '{base64= 40+}', null, null, 'Amazon Bedrock, API keys'),
+    ('aws-bedrock-key', 'Amazon Bedrock, short-lived', '{bedrock-api-key-}', '{base64= 40+}', null, null,
+      'Amazon Bedrock, API keys'),
     ('google-api-key', 'Google', '{AIza}', '{url64 35+}', null, null, 'Google Cloud, API keys'),
     ('google-oauth', 'Google, client secrets', '{GOCSPX-}', '{url64 24+}', null, null, 'Google Cloud, authentication'),
     ('google-oauth', 'Google, access tokens', '{ya29.}', '{url64 20+}', null, null, 'Google Cloud, authentication'),
     ('google-oauth', 'Google, refresh tokens', '{1//0}', '{url64 40+}', null, null, 'Google Cloud, authentication'),
-    ('azure-client-secret', 'Microsoft Entra', '{}', '{url64~. 3}7Q~{url64~. 31-34}', '{7Q~}', null, 'Microsoft Entra, credentials'),
-    ('azure-client-secret', 'Microsoft Entra', '{}', '{url64~. 3}8Q~{url64~. 31-34}', '{8Q~}', null, 'Microsoft Entra, credentials'),
+    ('azure-client-secret', 'Microsoft Entra', '{}', '{url64~. 3}7Q~{url64~. 31-34}', '{7Q~}', null,
+      'Microsoft Entra, credentials'),
+    ('azure-client-secret', 'Microsoft Entra', '{}', '{url64~. 3}8Q~{url64~. 31-34}', '{8Q~}', null,
+      'Microsoft Entra, credentials'),
     ('azure-key', 'Azure Storage', '{}', '{base64 76}+ASt{base64 6}==', '{+ASt}', null, 'Microsoft, identifiable secrets'),
     ('azure-key', 'Azure Batch', '{}', '{base64 76}+ABa{base64 6}==', '{+ABa}', null, 'Microsoft, identifiable secrets'),
     ('azure-key', 'Azure Cosmos DB', '{}', '{base64 76}ACDb{base64 6}==', '{ACDb}', null, 'Microsoft, identifiable secrets'),
@@ -84,7 +82,8 @@ begin atomic
     ('supabase-key', 'Supabase, access tokens', '{sbp_}', '{hex 40}', null, null, 'Supabase, API keys'),
     ('supabase-key', 'Supabase, secret keys', '{sb_secret_}', '{url64 20+}', null, null, 'Supabase, API keys'),
     ('neon-key', 'Neon', '{napi_}', '{base36 40+}', null, null, 'Neon, API keys'),
-    ('planetscale-token', 'PlanetScale', '{pscale_tkn_,pscale_pw_,pscale_oauth_}', '{url64. 32+}', null, null, 'PlanetScale, passwords'),
+    ('planetscale-token', 'PlanetScale', '{pscale_tkn_,pscale_pw_,pscale_oauth_}', '{url64. 32+}', null, null,
+      'PlanetScale, passwords'),
     ('aiven-password', 'Aiven', '{AVNS_}', '{url64 19+}', null, null, 'Aiven, service users'),
     ('mongodb-atlas-secret', 'MongoDB Atlas', '{mdb_sa_sk_}', '{url64 40+}', null, null, 'MongoDB Atlas, service accounts'),
     ('clickhouse-key', 'ClickHouse Cloud', '{4b1d}', '{base62 38}', null, 'random token', 'ClickHouse Cloud, API keys'),
@@ -92,8 +91,10 @@ begin atomic
     ('databricks-token', 'Databricks', '{dapi,dose}', '{hex 32}', null, null, 'Databricks, personal access tokens'),
     -- Keepers of secrets, networks and deployments.
     ('vault-token', 'HashiCorp Vault', '{hvs.,hvb.,hvr.}', '{url64 24+}', null, null, 'Vault, tokens'),
-    ('terraform-token', 'HCP Terraform', '{}', '{base62 14}.atlasv1.{url64= 60+}', '{.atlasv1.}', null, 'HCP Terraform, API tokens'),
-    ('doppler-token', 'Doppler', '{dp.pt.,dp.st.,dp.sa.,dp.ct.,dp.scim.,dp.audit.}', '{base62. 40+}', null, null, 'Doppler, auth tokens'),
+    ('terraform-token', 'HCP Terraform', '{}', '{base62 14}.atlasv1.{url64= 60+}', '{.atlasv1.}', null,
+      'HCP Terraform, API tokens'),
+    ('doppler-token', 'Doppler', '{dp.pt.,dp.st.,dp.sa.,dp.ct.,dp.scim.,dp.audit.}', '{base62. 40+}', null, null,
+      'Doppler, auth tokens'),
     ('pulumi-token', 'Pulumi', '{pul-}', '{hex 40}', null, null, 'Pulumi, access tokens'),
     ('onepassword-token', '1Password', '{ops_eyJ}', '{base64url= 60+}', null, null, '1Password, service accounts'),
     ('tailscale-key', 'Tailscale', '{tskey-}', '{lower 2-12}-{base62- 20+}', null, null, 'Tailscale, key prefixes'),
@@ -129,19 +130,23 @@ begin atomic
     ('stripe-key', 'Stripe and Svix, webhook secrets', '{whsec_}', '{base64= 24+}', null, null, 'Stripe, webhooks'),
     ('square-token', 'Square', '{sq0csp-,sq0atp-,sq0idp-}', '{url64 22+}', null, null, 'Square, access tokens'),
     ('square-token', 'Square, access tokens', '{EAAA}', '{url64 60}', null, 'random token', 'Square, access tokens'),
-    ('braintree-token', 'Braintree', '{access_token$production$,access_token$sandbox$}', '{base36 16}${hex 32}', null, null, 'Braintree, access tokens'),
-    ('plaid-token', 'Plaid', '{access-production-,access-development-,access-sandbox-}', '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null, 'Plaid, tokens'),
+    ('braintree-token', 'Braintree', '{access_token$production$,access_token$sandbox$}', '{base36 16}${hex 32}', null, null,
+      'Braintree, access tokens'),
+    ('plaid-token', 'Plaid', '{access-production-,access-development-,access-sandbox-}',
+      '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null, 'Plaid, tokens'),
     ('flutterwave-key', 'Flutterwave', '{FLWSECK-,FLWSECK_TEST-}', '{base36 32}-X', null, null, 'Flutterwave, API keys'),
     ('shopify-token', 'Shopify', '{shpat_,shpca_,shppa_,shpss_}', '{anyhex 32}', null, null, 'Shopify, access tokens'),
     ('shippo-token', 'Shippo', '{shippo_live_,shippo_test_}', '{hex 40}', null, null, 'Shippo, API tokens'),
     ('duffel-token', 'Duffel', '{duffel_live_,duffel_test_}', '{url64 43}', null, null, 'Duffel, access tokens'),
     ('easypost-key', 'EasyPost', '{EZAK,EZTK}', '{base62 54}', null, 'random token', 'EasyPost, API keys'),
     -- Mail, talk and telephones.
-    ('slack-token', 'Slack', '{xoxa-,xoxb-,xoxc-,xoxd-,xoxe-,xoxe.,xoxo-,xoxp-,xoxr-,xoxs-,xapp-}', '{base62%- 20+}', null, null, 'Slack, token types'),
+    ('slack-token', 'Slack', '{xoxa-,xoxb-,xoxc-,xoxd-,xoxe-,xoxe.,xoxo-,xoxp-,xoxr-,xoxs-,xapp-}', '{base62%- 20+}', null, null,
+      'Slack, token types'),
     ('slack-webhook', 'Slack', '{hooks.slack.com/services/,hooks.slack.com/workflows/,hooks.slack.com/triggers/}',
       '{word 6+}/{word 6+}/{word 20+}', null, null, 'Slack, incoming webhooks'),
     ('discord-token', 'Discord', '{M,N,O}', '{url64 23-27}.{url64 6}.{url64 27+}', '{}', null, 'Discord, reference'),
-    ('discord-webhook', 'Discord', '{discord.com/api/webhooks/,discordapp.com/api/webhooks/}', '{digit 17-20}/{url64 60+}', null, null, 'Discord, webhooks'),
+    ('discord-webhook', 'Discord', '{discord.com/api/webhooks/,discordapp.com/api/webhooks/}', '{digit 17-20}/{url64 60+}', null,
+      null, 'Discord, webhooks'),
     ('telegram-token', 'Telegram', '{}', '{digit 8-10}:AA{url64 33}', '{:AA}', null, 'Telegram, bot API'),
     ('twilio-key', 'Twilio', '{SK}', '{hex 32}', '{}', null, 'Twilio, API keys'),
     ('sendgrid-key', 'SendGrid', '{SG.}', '{url64 16-32}.{url64 32-64}', null, null, 'SendGrid, API keys'),
@@ -162,7 +167,8 @@ begin atomic
     ('typeform-token', 'Typeform', '{tfp_}', '{word 40+}', null, 'random token', 'Typeform, personal access tokens'),
     ('frameio-token', 'Frame.io', '{fio-u-}', '{url64= 64}', null, null, 'Frame.io, developer tokens'),
     ('contentful-token', 'Contentful', '{CFPAT-}', '{url64 43}', null, null, 'Contentful, personal access tokens'),
-    ('hubspot-token', 'HubSpot', '{pat-na1-,pat-na2-,pat-eu1-,pat-ap1-}', '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null, 'HubSpot, private apps'),
+    ('hubspot-token', 'HubSpot', '{pat-na1-,pat-na2-,pat-eu1-,pat-ap1-}', '{hex 8}-{hex 4}-{hex 4}-{hex 4}-{hex 12}', null, null,
+      'HubSpot, private apps'),
     ('mapbox-token', 'Mapbox', '{sk.eyJ,tk.eyJ}', '{url64 20+}.{url64 20+}', null, null, 'Mapbox, access tokens'),
     ('postman-key', 'Postman', '{PMAK-}', '{hex 24}-{hex 34}', null, null, 'Postman, API keys'),
     ('readme-key', 'ReadMe', '{rdme_}', '{base36 70}', null, null, 'ReadMe, API keys'),
@@ -176,13 +182,11 @@ begin atomic
     ('honeycomb-key', 'Honeycomb', '{hcaik_,hcbik_,hcalk_,hcblk_}', '{base36 32+}', null, null, 'Honeycomb, API keys'),
     ('prefect-key', 'Prefect', '{pnu_,pnb_}', '{base62 36}', null, 'random token', 'Prefect, API keys');
 end;
-
 comment on function secrets.token_formats is
-  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters '
-  'follow and how many, and its checksum if that is published.';
+  'The formats of the tokens of providers, from their own documentation: how a token begins, which characters follow and how '
+  'many, and its checksum if that is published.';
 
-create function secrets.alphabet(name text)
-returns text
+create function secrets.alphabet(name text) returns text
 language sql immutable parallel safe set search_path = ''
 -- Names may be followed by more: url64. is the alphabet of URLs with the dot.
 return '[' || case substring(name from '^[a-z0-9]+')
@@ -200,43 +204,38 @@ return '[' || case substring(name from '^[a-z0-9]+')
   when 'base64url' then 'A-Za-z0-9+/_'
 end || replace(substring(name from '^[a-z0-9]+(.*)$'), '-', '')
   || case when name ~ '^(?:url64|base64url)|-' then '-' else '' end || ']';
-
 comment on function secrets.alphabet is
   'A regular expression for one character of an alphabet by its name, which signs may follow.';
 
-create function secrets.expression_of(format secrets.token_format)
-returns text
+create function secrets.expression_of(format secrets.token_format) returns text
 language sql immutable parallel safe set search_path = ''
 return (
-    select case when count(*) > 1 then '(?:' || pg_catalog.string_agg(secrets.literal(s), '|') || ')' else coalesce(min(secrets.literal(s)), '') end
+    select case when count(*) > 1 then '(?:' || pg_catalog.string_agg(secrets.literal(s), '|') || ')'
+      else coalesce(min(secrets.literal(s)), '') end
     from pg_catalog.unnest(format.starts) as s)
   || (
     select pg_catalog.string_agg(secrets.literal(m.groups[1]) || coalesce(secrets.alphabet(m.groups[2]) || case
         when m.groups[3] is null then '+'
-        else '{' || m.groups[3] || case when m.groups[4] = '+' then ',' when m.groups[5] is not null then ',' || m.groups[5] else '' end || '}' end, ''), ''
+        else '{' || m.groups[3] || case when m.groups[4] = '+' then ',' when m.groups[5] is not null then ',' || m.groups[5]
+          else '' end || '}' end, ''), ''
       order by m.place)
     from pg_catalog.regexp_matches(format.body, '([^{]*)(?:\{([a-z0-9]+[^a-z0-9 }]*?)(?: ([0-9]+)(?:(\+)|-([0-9]+))?)?\})?', 'g')
       with ordinality as m (groups, place)
     where m.groups[1] <> '' or m.groups[2] is not null)
   -- A longer text of the same characters is something else.
-  || case when format.body ~ ' [0-9]+(?:-[0-9]+)?\}$' then '(?!' || secrets.alphabet(substring(format.body from '.*\{([^ }]+) [^}]*\}$')) || ')' else '' end;
+  || case when format.body ~ ' [0-9]+(?:-[0-9]+)?\}$' then '(?!'
+    || secrets.alphabet(substring(format.body from '.*\{([^ }]+) [^}]*\}$')) || ')' else '' end;
+comment on function secrets.expression_of is 'The regular expression that matches the tokens of a format, also within a word.';
 
-comment on function secrets.expression_of is
-  'The regular expression that matches the tokens of a format, also within a word.';
-
-create function secrets.begins_a_word(format secrets.token_format)
-returns boolean
+create function secrets.begins_a_word(format secrets.token_format) returns boolean
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.cardinality(format.starts) = 0 or (
-  select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6) from pg_catalog.unnest(format.starts) as s);
-
+  select bool_or(pg_catalog.length(s) < 4 or s ~ '[A-Za-z0-9]$' and pg_catalog.length(s) < 6)
+  from pg_catalog.unnest(format.starts) as s);
 comment on function secrets.begins_a_word is
   'True if the tokens of a format begin with so few characters that they must not stand within a word.';
 
-create function secrets.keywords_of(format secrets.token_format)
-returns text[]
-language sql immutable parallel safe
+create function secrets.keywords_of(format secrets.token_format) returns text[] language sql immutable parallel safe
 return nullif(coalesce(format.markers, format.starts), '{}');
-
 comment on function secrets.keywords_of is
   'Texts, one of which stands in every token of a format; null if they are too short to look for.';

@@ -1,13 +1,11 @@
 -- Finds or replaces the secrets of one text. The functions for documents, find_secrets() and the audit log call
 -- find_in_text() or redact_text().
 
-create function secrets.in_group(expression text)
-returns text
+create function secrets.in_group(expression text) returns text
 language sql immutable parallel safe set search_path = ''
 -- Flags such as (?i) must stay at the beginning.
 return coalesce(substring(expression from '^\(\?[a-z]+\)'), '')
   || '(' || pg_catalog.regexp_replace(expression, '^\(\?[a-z]+\)', '') || ')';
-
 comment on function secrets.in_group is 'A regular expression whose first capturing group is the whole match.';
 
 create function secrets.split_at(content text, expression text, flags text default '')
@@ -20,44 +18,33 @@ begin atomic
   left join pg_catalog.regexp_matches(content, secrets.in_group(expression), flags || 'g') with ordinality as m (groups, place)
     on m.place = s.place;
 end;
-
 comment on function secrets.split_at is
-  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing '
-  'group or, if it has none, the match again. The last row has no match. flags: those of regexp_matches().';
+  'A text cut at the matches of a regular expression: the text before each match, the match, and its capturing group or, if it '
+  'has none, the match again. The last row has no match. flags: those of regexp_matches().';
 
-create function secrets.offset_in(whole text, part text)
-returns integer
+create function secrets.offset_in(whole text, part text) returns integer
 language sql immutable parallel safe
 -- The secret ends its match; what stands before it may repeat it.
 return pg_catalog.length(whole) - pg_catalog.length(part) + 1
   - pg_catalog.strpos(pg_catalog.reverse(whole), pg_catalog.reverse(part));
-
 comment on function secrets.offset_in is 'How many characters of a match stand before the secret in it.';
 
-create function secrets.line_starts(content text)
-returns integer[]
-language sql immutable parallel safe set search_path = ''
+create function secrets.line_starts(content text) returns integer[] language sql immutable parallel safe set search_path = ''
 return array(
   select (1 + coalesce(
     sum(pg_catalog.length(l.line) + 1) over (order by l.n rows between unbounded preceding and 1 preceding), 0))::integer
-  from pg_catalog.string_to_table(content, E'\n') with ordinality as l (line, n)
-  order by l.n);
-
+  from pg_catalog.string_to_table(content, E'\n') with ordinality as l (line, n) order by l.n);
 comment on function secrets.line_starts is 'Where each line of a text begins, in characters from 1.';
 
-create function secrets.is_excepted(tenant_id uuid, pattern text, part text)
-returns boolean
+create function secrets.is_excepted(tenant_id uuid, pattern text, part text) returns boolean
 language sql stable set search_path = ''
 return exists (
   select from public.secret_exceptions e
   where e.tenant_id = is_excepted.tenant_id and e.is_active and (e.pattern is null or e.pattern = is_excepted.pattern)
     and part ~ ('^(?:' || e.expression || ')$'));
+comment on function secrets.is_excepted is 'True if an administrator of the tenant registered that this text is harmless.';
 
-comment on function secrets.is_excepted is
-  'True if an administrator of the tenant registered that this text is harmless.';
-
-create function secrets.patterns_for(content text, tenant_id uuid, severities text[])
-returns setof public.secret_patterns
+create function secrets.patterns_for(content text, tenant_id uuid, severities text[]) returns setof public.secret_patterns
 language sql stable set search_path = ''
 begin atomic
   -- Several patterns share a hint.
@@ -79,35 +66,28 @@ begin atomic
   -- The more exact patterns were added first, so that they give a secret its name.
   order by p.tenant_id nulls first, p.pattern_id;
 end;
-
 comment on function secrets.patterns_for is
-  'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or '
-  'hint rule it out.';
+  'The patterns that may match a text: the built-in ones and those of the tenant, without those whose keywords or hint rule it '
+  'out.';
 
-create function secrets.has_exceptions(tenant_id uuid, pattern text)
-returns boolean
-language sql stable set search_path = ''
+create function secrets.has_exceptions(tenant_id uuid, pattern text) returns boolean language sql stable set search_path = ''
 return exists (
   select from public.secret_exceptions e
   where e.tenant_id = has_exceptions.tenant_id and e.is_active and (e.pattern is null or e.pattern = has_exceptions.pattern));
-
 comment on function secrets.has_exceptions is
-  'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. '
-  'Asked once, it saves a look at each match.';
+  'True if an administrator of the tenant registered texts that are harmless although this pattern matches them. Asked once, it '
+  'saves a look at each match.';
 
 create function secrets.max_likenesses() returns integer language sql immutable parallel safe return 10000;
-
 comment on function secrets.max_likenesses is
-  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of '
-  'hundreds of kilobytes can have more.';
+  'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of hundreds of '
+  'kilobytes can have more.';
 
 create type secrets.findings as (ranges int4range[], rest text);
-
 comment on type secrets.findings is
   'Where the secrets of one pattern stand in a text, in characters from 1, and the text with control characters in their place.';
 
-create function secrets.cut_out(content text, expression text, flags text, wholes text[], parts text[])
-returns secrets.findings
+create function secrets.cut_out(content text, expression text, flags text, wholes text[], parts text[]) returns secrets.findings
 language sql stable set search_path = ''
 begin atomic
   -- The groups of a match take ten times as long as the match, and are known here.
@@ -136,18 +116,16 @@ begin atomic
       '' order by place)
   from matches;
 end;
-
 comment on function secrets.cut_out is
-  'Cuts secrets out of a text. wholes: the matches of the regular expression, in order; parts: the secret in each, null in one without.';
+  'Cuts secrets out of a text. wholes: the matches of the regular expression, in order; parts: the secret in each, null in one '
+  'without.';
 
 -- Each match is verified once, and places are computed only if one passes. If only the first are wanted, the search
 -- begins with the first 32 kB and takes more of the text as long as it finds too few.
 create function secrets.find_of_pattern(
   content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '',
-  most integer default null)
-returns secrets.findings
-language plpgsql stable set search_path = ''
-as $$
+  most integer default null) returns secrets.findings
+language plpgsql stable set search_path = '' as $$
 declare
   total constant integer := length(content);
   -- All matches of a text are computed before the first one is seen. So the first secrets are looked for in its beginning.
@@ -197,20 +175,16 @@ begin
     end if;
     size := least(total, size * 8);
   end loop;
-end
-$$;
-
+end $$;
 comment on function secrets.find_of_pattern is
-  'The secrets of one pattern in a text: all, or the first most of them, which '
-  'ends early and leaves no rest. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
-  'more than max_likenesses() false matches.';
+  'The secrets of one pattern in a text: all, or the first most of them, which ends early and leaves no rest. flags: those of '
+  'regexp_matches(). Errors: L9LIM if only the first are looked for and the text has more than max_likenesses() false matches.';
 
 -- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
 -- their words.
 create function secrets.find_in_words(content text, tenant_id uuid, severities text[], words text, most integer default null)
 returns table (place bigint, range int4range, pattern text)
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   -- Every built-in pattern ends here: they match no control characters but white space, and those that match all but a few
   -- characters stop at a line break or a hyphen.
@@ -240,8 +214,7 @@ begin
       select (1 + coalesce(
         sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding),
         0))::integer
-      from unnest(string_to_array(decoded, separator)) with ordinality as w (word, place)
-      order by w.place));
+      from unnest(string_to_array(decoded, separator)) with ordinality as w (word, place) order by w.place));
     select found_places || array_agg(n), found_patterns || array_agg(candidate.name)
     into found_places, found_patterns
     from unnest(found.ranges) as p (range)
@@ -257,9 +230,7 @@ begin
           regexp_instr(find_in_words.content, words, 1, f.place::integer, 0),
           regexp_instr(find_in_words.content, words, 1, f.place::integer, 1)),
         f.pattern
-      from unnest(found_places, found_patterns) as f (place, pattern)
-      order by f.place
-      limit 1;
+      from unnest(found_places, found_patterns) as f (place, pattern) order by f.place limit 1;
   elsif found_places <> '{}' then
     return query
       select distinct on (f.place) f.place, w.range, f.pattern
@@ -268,20 +239,17 @@ begin
         with ordinality as w (range, place) on w.place = f.place
       order by f.place, f.turn;
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.find_in_words is
-  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() '
-  'or words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds '
-  'something in it. most: how many are looked for with each pattern; with 1, the first word alone is returned.';
+  'The words of a text that hold a secret once they are decoded, or joined: which of the matches of encoded_word() or '
+  'words_apart() it is, from 1, where it stands, in characters from 1, and the first pattern that finds something in it. most: '
+  'how many are looked for with each pattern; with 1, the first word alone is returned.';
 
 -- Compares the text, with its look-alikes replaced, with one pattern after the other; then its words in which
 -- characters are encoded, or set apart by spaces or line breaks.
 create function secrets.find_in_text(content text, tenant_id uuid, severities text[], most integer default null)
 returns table (pattern text, "position" integer, length integer)
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   plain text := secrets.fold(find_in_text.content);
   words text;
@@ -312,24 +280,20 @@ begin
       from secrets.find_in_words(plain, find_in_text.tenant_id, find_in_text.severities, words, find_in_text.most) as f
       where not f.range && covered;
   end loop;
-end
-$$;
-
+end $$;
 comment on function secrets.find_in_text is
-  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these '
-  'severities are compared, those of the tenant too. most: how many are looked for with each pattern, from the '
-  'beginning of the text; the search for one ends with the first pattern that finds any.';
+  'The secrets of a text: the pattern, and the position and length of the secret in characters. Patterns of these severities are '
+  'compared, those of the tenant too. most: how many are looked for with each pattern, from the beginning of the text; the '
+  'search for one ends with the first pattern that finds any.';
 
 create function secrets.max_redactions_of_a_match() returns integer language sql immutable parallel safe return 8;
-
 comment on function secrets.max_redactions_of_a_match is
   'How often one pattern is tried again on a text that it was redacted in.';
 
 -- Each pattern works on what those before it have left, so that a secret is replaced once, under the name of the most
 -- exact pattern.
 create function secrets.redact_text(content text, tenant_id uuid, severities text[], out redacted text, out replaced integer)
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   candidate public.secret_patterns;
   words text;
@@ -372,8 +336,5 @@ begin
   if replaced = 0 then
     redacted := content;
   end if;
-end
-$$;
-
-comment on function secrets.redact_text is
-  'A text with each secret replaced by [redacted: pattern], and how many were replaced.';
+end $$;
+comment on function secrets.redact_text is 'A text with each secret replaced by [redacted: pattern], and how many were replaced.';

@@ -3,9 +3,7 @@
 
 create function secrets.find_in_value(name text, value text, tenant_id uuid, own_test text, is_strict boolean, most integer)
 returns table (pattern text, "position" integer, length integer, line integer, "column" integer)
-language plpgsql stable set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql stable set search_path = '' as $$
 declare
   starts integer[];
 begin
@@ -18,14 +16,13 @@ begin
       cross join lateral width_bucket(f."position", starts) as n (line);
   end if;
   -- The name of a member says what its value is, as in {"password": "…"}.
-  if secrets.is_named_secret(name, secrets.fold(value), is_strict) and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
+  if secrets.is_named_secret(name, secrets.fold(value), is_strict)
+      and not secrets.is_excepted(find_in_value.tenant_id, 'named-secret', value) then
     return query select 'named-secret', 1, length(value), 1, 1;
   end if;
-end
-$$;
+end $$;
 
-create function secrets.is_named_secret(name text, value text, is_strict boolean)
-returns boolean
+create function secrets.is_named_secret(name text, value text, is_strict boolean) returns boolean
 language sql immutable parallel safe set search_path = ''
 return case
   -- Counting the characters of a long text takes as long as a pattern.
@@ -35,43 +32,33 @@ return case
     and (value !~ '\s' and secrets.is_likely_value(value, is_quoted => true) and not secrets.names_a_place(name || ':', value)
       or is_strict and value !~ '^[0-9.]*$' and secrets.is_any_value(value))
 end;
-
 comment on function secrets.is_named_secret is
-  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if '
-  'it is strict, is no placeholder.';
+  'True if the name of a member of a document says that its value is a secret, and the value looks like one or, if it is strict, '
+  'is no placeholder.';
 
 comment on function secrets.find_in_value is
   'The secrets of a text in a document, whose name, if it is a member of an object, tells what it is.';
 
-create function secrets.step(key text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.step(key text) returns text language sql immutable parallel safe set search_path = ''
 return '.' || case
   when key ~ '^[A-Za-z_][A-Za-z0-9_-]{0,39}$'
     and (not secrets.needs_look(key, null, true) or key ~ '^[A-Za-z_-]+$' and not secrets.is_random(key)) then key
   else '*' end;
+comment on function secrets.step is 'A key as a path shows it: * if it is no plain name, since a key can be a secret itself.';
 
-comment on function secrets.step is
-  'A key as a path shows it: * if it is no plain name, since a key can be a secret itself.';
-
-create function secrets.path_of(steps text[])
-returns text
-language sql immutable parallel safe set search_path = ''
+create function secrets.path_of(steps text[]) returns text language sql immutable parallel safe set search_path = ''
 return '$' || coalesce((
-  select pg_catalog.string_agg(case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
+  select pg_catalog.string_agg(
+    case when s.step like '.%' then secrets.step(pg_catalog.substr(s.step, 2)) else s.step end, '' order by s.place)
   from pg_catalog.unnest(steps) with ordinality as s (step, place)), '');
-
 comment on function secrets.path_of is
-  'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an '
-  'element.';
+  'The path of a value in a document, from its steps: .key for a member, * for a key itself, [place] for an element.';
 
 -- Walks the document from the top. Unless it is strict, it enters only parts that may hold a secret by the quick
 -- tests.
 create function secrets.find_in_document_of(tenant_id uuid, document jsonb, strict boolean, most integer default null)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
-language plpgsql stable set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql stable set search_path = '' as $$
 declare
   own_test text := secrets.own_test(find_in_document_of.tenant_id);
 begin
@@ -89,7 +76,8 @@ begin
         from jsonb_each(case when jsonb_typeof(n.value) = 'object' then n.value else '{}' end) as o
         union all
         select format('[%s]', a.place - 1), null, a.value
-        from jsonb_array_elements(case when jsonb_typeof(n.value) = 'array' then n.value else '[]' end) with ordinality as a (value, place)
+        from jsonb_array_elements(case when jsonb_typeof(n.value) = 'array' then n.value else '[]' end)
+          with ordinality as a (value, place)
       ) child
       where jsonb_typeof(n.value) in ('object', 'array')
         -- A session is large, and most of its parts hold a long token: testing each level would read it several times.
@@ -97,15 +85,12 @@ begin
     )
     select f.pattern, secrets.path_of(n.steps), f."position", f.line, f."column"
     from nodes n
-    cross join lateral secrets.find_in_value(n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
-    where jsonb_typeof(n.value) in ('string', 'number')
-    limit find_in_document_of.most;
-end
-$$;
-
+    cross join lateral secrets.find_in_value(
+      n.name, n.value #>> '{}', find_in_document_of.tenant_id, own_test, strict, find_in_document_of.most) as f
+    where jsonb_typeof(n.value) in ('string', 'number') limit find_in_document_of.most;
+end $$;
 comment on function secrets.find_in_document_of is
-  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most '
-  'so many.';
+  'The secrets of every text, number and key of a document at any depth, by the rules of a tenant: all, or at most so many.';
 
 create function secrets.find_in_document(document jsonb, strict boolean)
 returns table (pattern text, path text, "position" integer, line integer, "column" integer)
@@ -117,18 +102,15 @@ begin atomic
   -- Hardly any session passes these tests as a whole.
   where strict or secrets.needs_look(document::text, secrets.own_test(t.tenant_id), false);
 end;
-
 comment on function secrets.find_in_document is
-  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in '
-  'the text, in characters from its beginning and by line and column. If strict, personal data and long tokens too. '
-  'The path shows keys only if they are plain names. Definer: compares with the patterns and exceptions of the '
-  'caller''s tenant alone.';
+  'The secrets of every text, number and key of a document at any depth: the pattern, the path, and the place in the text, in '
+  'characters from its beginning and by line and column. If strict, personal data and long tokens too. The path shows keys only '
+  'if they are plain names. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 
 -- Calls itself for keys, members and elements; a part in which the quick tests find nothing stays as it is.
-create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean, out redacted jsonb, out replaced integer)
-language plpgsql stable set search_path = ''
-as $$
-#variable_conflict use_variable
+create function secrets.redact_value(name text, value jsonb, tenant_id uuid, own_test text, severities text[], is_strict boolean,
+  out redacted jsonb, out replaced integer)
+language plpgsql stable set search_path = '' as $$
 declare
   kind constant text := jsonb_typeof(value);
   text_value text;
@@ -138,7 +120,8 @@ begin
   replaced := 0;
   if kind in ('string', 'number') then
     text_value := value #>> '{}';
-    if secrets.is_named_secret(name, secrets.fold(text_value), is_strict) and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
+    if secrets.is_named_secret(name, secrets.fold(text_value), is_strict)
+        and not secrets.is_excepted(tenant_id, 'named-secret', text_value) then
       redacted := '"[redacted: named-secret]"';
       replaced := 1;
     elsif secrets.needs_look(text_value, own_test, is_strict) then
@@ -162,28 +145,21 @@ begin
     cross join lateral secrets.redact_value(null, a.value, tenant_id, own_test, severities, is_strict) as v;
     redacted := coalesce(redacted, '[]');
   end if;
-end
-$$;
-
+end $$;
 comment on function secrets.redact_value is
-  'A value of a document with each secret replaced, and how many were. The name of a member tells what its value '
-  'is.';
+  'A value of a document with each secret replaced, and how many were. The name of a member tells what its value is.';
 
 create type secrets.redaction as (document jsonb, replaced integer);
 comment on type secrets.redaction is 'A document without secrets, and how many were replaced.';
 
-create function secrets.redact_document(document jsonb, strict boolean)
-returns secrets.redaction
+create function secrets.redact_document(document jsonb, strict boolean) returns secrets.redaction
 language sql stable security definer set search_path = ''
 return (
   select (v.redacted, v.replaced)::secrets.redaction
   from identity.current_tenant_id() as t (tenant_id)
-  cross join lateral secrets.redact_value(null, document, t.tenant_id, secrets.own_test(t.tenant_id), secrets.severities_for(t.tenant_id, strict), strict) as v);
-
+  cross join lateral secrets.redact_value(
+    null, document, t.tenant_id, secrets.own_test(t.tenant_id), secrets.severities_for(t.tenant_id, strict), strict) as v);
 comment on function secrets.redact_document is
-  'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with '
-  'the patterns and exceptions of the caller''s tenant alone.';
-
-grant execute on function
-  secrets.find_in_document, secrets.redact_document
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with the patterns '
+  'and exceptions of the caller''s tenant alone.';
+grant execute on function secrets.find_in_document, secrets.redact_document to l9_agent, l9_admin, l9_platform_admin, l9_worker;

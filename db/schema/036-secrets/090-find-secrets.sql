@@ -1,7 +1,8 @@
 -- Looks for secrets in a text of the caller, without storing it. Agents and admins call find_secrets() in psql or
 -- GraphQL.
 
-create type public.secret_finding as (pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
+create type public.secret_finding as (
+  pattern text, "position" integer, length integer, severity text, line integer, "column" integer);
 comment on type public.secret_finding is 'A secret that was found in a text, without the text.';
 comment on column public.secret_finding.pattern is 'The name of the pattern, as in secret_patterns.';
 comment on column public.secret_finding."position" is 'Where the secret begins, in characters from 1.';
@@ -11,14 +12,11 @@ comment on column public.secret_finding.line is 'The line that it begins in, fro
 comment on column public.secret_finding."column" is 'The character of that line with which it begins, from 1.';
 
 create function secrets.max_findings() returns integer language sql immutable parallel safe return 1000;
-
 comment on function secrets.max_findings is
   'How many findings find_secrets() returns, so that a text full of them keeps nobody waiting.';
 
-create function public.find_secrets(content text, is_session boolean default false)
-returns setof public.secret_finding
-language plpgsql stable security definer set search_path = ''
-as $$
+create function public.find_secrets(content text, is_session boolean default false) returns setof public.secret_finding
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   starts integer[];
@@ -32,21 +30,18 @@ begin
   starts := secrets.line_starts(content);
   return query
     select f.pattern, f."position", f.length,
-      (select p.severity from public.secret_patterns p where p.name = f.pattern and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1),
+      (select p.severity from public.secret_patterns p where p.name = f.pattern
+        and (p.tenant_id is null or p.tenant_id = me.tenant_id) order by p.tenant_id nulls first limit 1),
       n.line, f."position" - starts[n.line] + 1
     from secrets.find_in_text(
-      content, me.tenant_id, case when is_session then secrets.severities_for(me.tenant_id, true) else '{credential,personal,strict}' end,
+      content, me.tenant_id, case when is_session then secrets.severities_for(me.tenant_id, true)
+        else '{credential,personal,strict}' end,
       secrets.max_findings()) as f
     cross join lateral width_bucket(f."position", starts) as n (line)
-    order by f."position", f.pattern
-    limit secrets.max_findings();
-end
-$$;
-
+    order by f."position", f.pattern limit secrets.max_findings();
+end $$;
 comment on function public.find_secrets is
-  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session '
-  'for everything that a session must not hold. It returns the names of the patterns and the places of the first '
-  '1000, never the text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s '
-  'tenant alone.';
-
+  'Looks for secrets, personal data and long tokens in a text of at most 1 MiB, and stores nothing; with is_session for '
+  'everything that a session must not hold. It returns the names of the patterns and the places of the first 1000, never the '
+  'text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 grant execute on function public.find_secrets to l9_agent, l9_admin;

@@ -1,10 +1,7 @@
 -- Replaces secrets in documents: audit.as_kept() calls it for what a caller named, before an audit row is written.
 
-create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[])
-returns jsonb
-language plpgsql stable parallel safe set search_path = ''
-as $$
-#variable_conflict use_variable
+create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[]) returns jsonb
+language plpgsql stable parallel safe set search_path = '' as $$
 begin
   case jsonb_typeof(value)
     when 'string' then
@@ -23,9 +20,7 @@ begin
     else
       return value;
   end case;
-end
-$$;
-
+end $$;
 comment on function secrets.redact_texts is
-  'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a '
-  'secret: the audit log is full of ids of keys and tokens.';
+  'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit '
+  'log is full of ids of keys and tokens.';

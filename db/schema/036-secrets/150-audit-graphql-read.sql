@@ -1,10 +1,8 @@
 -- Audits what one GraphQL request read. The gateway calls it before it sends the answer.
 
 create function audit.audit_graphql_read(
-  operation_name text, tables jsonb, totals jsonb, ids jsonb, project_id text default null, scope text default null)
-returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+  operation_name text, tables jsonb, totals jsonb, ids jsonb, project_id text default null, scope text default null) returns void
+language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform identity.require_identity();
   if jsonb_typeof(tables) <> 'object' or jsonb_typeof(totals) <> 'object' or jsonb_typeof(ids) <> 'array'
@@ -26,13 +24,10 @@ begin
         select coalesce(jsonb_agg(
           case when pg_input_is_valid(i.id, 'uuid') then i.id else left(secrets.for_audit(i.id), 200) end), '[]')
         from jsonb_array_elements_text(ids) as i (id))));
-end
-$$;
-
+end $$;
 comment on function audit.audit_graphql_read is
-  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that '
-  'it returned, the ids of the rows that it returned or whose cursors it returned, and the project and scope if it '
-  'asked for one or these rows have only one. The gateway sends the answer only after this row was written. '
-  'Definer: writes audit_log. A caller can only add rows about itself, and secrets in what it named are replaced.';
-
+  'Audits what one GraphQL request read: the name of its operation, the number of rows per table, the totals that it returned, '
+  'the ids of the rows that it returned or whose cursors it returned, and the project and scope if it asked for one or these '
+  'rows have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can '
+  'only add rows about itself, and secrets in what it named are replaced.';
 grant execute on function audit.audit_graphql_read to l9_agent, l9_admin, l9_platform_admin;

@@ -1,18 +1,12 @@
 -- The fields of each kind with rules. define_fields() writes them and computes from them the rules that triggers
 -- read.
 
-create function kinds.field_types()
-returns text[]
-language sql immutable parallel safe
+create function kinds.field_types() returns text[] language sql immutable parallel safe
 return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid', 'text[]', 'object', 'object[]'];
-
 comment on function kinds.field_types is 'The types that a field of a kind can have.';
 
-create function kinds.part_types()
-returns text[]
-language sql immutable parallel safe
+create function kinds.part_types() returns text[] language sql immutable parallel safe
 return array['text', 'number', 'boolean', 'date', 'timestamp', 'uuid'];
-
 comment on function kinds.part_types is 'The types that a part of an object in a field can have.';
 
 create table public.memory_kind_fields (
@@ -32,20 +26,19 @@ create table public.memory_kind_fields (
   constraint memory_kind_field_plain check (field ~ '^[a-z][a-z0-9_]{0,62}$' and field <> 'content'),
   constraint memory_kind_field_type_known check (type = any (kinds.field_types())),
   constraint memory_kind_field_length_positive check (max_length > 0),
-  constraint memory_kind_field_parts_of_objects check (parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
+  constraint memory_kind_field_parts_of_objects check (
+    parts is null or type in ('object', 'object[]') and jsonb_typeof(parts) = 'array')
 );
-
 comment on table public.memory_kind_fields is
-  'The fields of the kinds in memory_kinds. They stand at the top level of the envelope, beside the content. In a '
-  'kind with the fields status, supersedes and superseded_by, saving a memory with supersedes sets the status of '
-  'that one to superseded and its superseded_by, in the same transaction.';
+  'The fields of the kinds in memory_kinds. They stand at the top level of the envelope, beside the content. In a kind with the '
+  'fields status, supersedes and superseded_by, saving a memory with supersedes sets the status of that one to superseded and '
+  'its superseded_by, in the same transaction.';
 comment on column public.memory_kind_fields.kind_id is 'The kind.';
-comment on column public.memory_kind_fields.field is
-  'The name of the field: a lower-case word of at most 63 characters.';
+comment on column public.memory_kind_fields.field is 'The name of the field: a lower-case word of at most 63 characters.';
 comment on column public.memory_kind_fields.place is 'The order of the fields, from 1.';
 comment on column public.memory_kind_fields.type is
-  'text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; UTC if no zone is given), uuid, '
-  'text[], object or object[].';
+  'text, number, boolean, date (2026-12-31), timestamp (2026-12-31T23:59:59Z; UTC if no zone is given), uuid, text[], object or '
+  'object[].';
 comment on column public.memory_kind_fields.is_required is
   'True if a memory of this kind must have the field, and a text must not be blank.';
 comment on column public.memory_kind_fields.choices is 'The values that a text may have; null if any.';
@@ -54,8 +47,8 @@ comment on column public.memory_kind_fields.max_length is
 comment on column public.memory_kind_fields.sha256_of is
   'The field of whose text this one must be the SHA-256, in hexadecimal digits; null if it is no checksum.';
 comment on column public.memory_kind_fields.parts is
-  'What each object in the field has, in order: a list of {field, type, is_required}; type is text where none is '
-  'given. Null if an object may have anything.';
+  'What each object in the field has, in order: a list of {field, type, is_required}; type is text where none is given. Null if '
+  'an object may have anything.';
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 
@@ -64,4 +57,5 @@ call identity.protect_tenant_rows('public.memory_kind_fields', has_built_in => t
   writers => 'register_memory_kind() writes the fields.');
 
 grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_admin;
--- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all its rules.
+-- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all
+-- its rules.

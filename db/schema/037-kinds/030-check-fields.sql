@@ -1,10 +1,8 @@
 -- Checks the fields of a memory by the rules of its kind. The trigger apply_kind of packet_store calls
 -- check_fields().
 
-create function kinds.field_time(value jsonb, ends_day boolean default false)
-returns timestamptz
-language plpgsql immutable parallel safe set search_path = '' set timezone = 'UTC'
-as $$
+create function kinds.field_time(value jsonb, ends_day boolean default false) returns timestamptz
+language plpgsql immutable parallel safe set search_path = '' set timezone = 'UTC' as $$
 declare
   written constant text := value #>> '{}';
 begin
@@ -15,25 +13,18 @@ begin
     return written::timestamptz + case when ends_day and length(written) = 10 then interval '1 day' else '0' end;
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function kinds.field_time is
-  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an '
-  'offset it is in UTC. A date is the beginning of its day or, with ends_day, its end.';
+  'The time that a JSON text is, if it is a date or a time as in 2026-12-31T23:59:59Z; otherwise null. Without an offset it is '
+  'in UTC. A date is the beginning of its day or, with ends_day, its end.';
 
-create function kinds.with_article(kind text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function kinds.with_article(kind text) returns text language sql immutable parallel safe set search_path = ''
 return case when kind ~ '^[aeiou]' then 'an ' else 'a ' end || kind;
-
 comment on function kinds.with_article is 'The name of a kind in a sentence, such as an issue.';
 
 -- Checks the type first, then the length, the choices and that it is not blank, and then the parts of objects.
-create function kinds.check_value(kind text, field text, rule jsonb, value jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.check_value(kind text, field text, rule jsonb, value jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   type constant text := rule ->> 'type';
   most constant integer := (rule ->> 'max_length')::integer;
@@ -56,9 +47,11 @@ begin
       when 'text[]' then 'a list of texts' when 'object[]' then 'a list of objects' when 'uuid' then 'the id of a memory'
       when 'date' then 'a date such as 2026-12-31' else 'a time such as 2026-12-31T23:59:59Z' end), field);
   elsif found = 'string' and length(value #>> '{}') > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')), field);
+    perform identity.raise_error('L9LIM',
+      format('%s: at most %s characters in %s, got %s', field, most, kinds.with_article(kind), length(value #>> '{}')), field);
   elsif found = 'array' and jsonb_array_length(value) > most then
-    perform identity.raise_error('L9LIM', format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)), field);
+    perform identity.raise_error('L9LIM',
+      format('%s: at most %s items in %s, got %s', field, most, kinds.with_article(kind), jsonb_array_length(value)), field);
   elsif type = 'text[]' and exists (select from jsonb_array_elements_text(value) as item where length(item) > 10000) then
     perform identity.raise_error('L9LIM', format('%s: at most 10000 characters in each item', field), field);
   elsif rule ? 'choices' and not rule -> 'choices' @> value then
@@ -70,15 +63,12 @@ begin
   if rule ? 'parts' then
     perform kinds.check_parts(kind, field, rule -> 'parts', value);
   end if;
-end
-$$;
+end $$;
 
 -- Joins each object in the field with the rules of its parts, so that unknown, wrong and missing parts are found in
 -- one pass.
-create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.check_parts(kind text, field text, parts jsonb, value jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   object record;
   part record;
@@ -90,8 +80,10 @@ begin
     from jsonb_array_elements(case when jsonb_typeof(value) = 'array' then value else '[]' end) with ordinality as e
   loop
     for part in
-      select format('%s.%s', object.path, coalesce(rule.name, left(given.key, 63))) as path, rule.name, rule.value as rule, given.value
-      from (select p ->> 'field' as name, jsonb_build_object('type', 'text', 'max_length', 10000, 'is_required', false) || p as value
+      select format('%s.%s', object.path, coalesce(rule.name, left(given.key, 63))) as path, rule.name,
+        rule.value as rule, given.value
+      from (select p ->> 'field' as name,
+        jsonb_build_object('type', 'text', 'max_length', 10000, 'is_required', false) || p as value
         from jsonb_array_elements(parts) as p) as rule
       full join jsonb_each(jsonb_strip_nulls(object.value)) as given on given.key = rule.name
     loop
@@ -105,20 +97,15 @@ begin
       end if;
     end loop;
   end loop;
-end
-$$;
-
+end $$;
 comment on function kinds.check_parts is
-  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as '
-  'steps.0.number.';
+  'Checks the objects in a field by the rules of their parts. Raises L9VAL or L9LIM, naming the part, such as steps.0.number.';
 comment on function kinds.check_value is
   'Raises L9VAL or L9LIM, naming the field and the limit, unless a value obeys the rule of its field.';
 
 -- Three passes: required fields are there, every field is known and has a valid value, and checksums are right.
-create function kinds.check_fields(kind text, rules jsonb, fields jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function kinds.check_fields(kind text, rules jsonb, fields jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   rule_of constant jsonb := rules -> 'fields';
   field text;
@@ -131,23 +118,22 @@ begin
   end loop;
   for field, value in select f.key, f.value from jsonb_each(fields) as f where f.key <> 'content' loop
     if not rule_of ? field then
-      perform identity.raise_error('L9VAL', format('%s: %s has no such field; it has %s', left(field, 63), kinds.with_article(kind),
+      perform identity.raise_error('L9VAL',
+        format('%s: %s has no such field; it has %s', left(field, 63), kinds.with_article(kind),
         array_to_string(array(select jsonb_array_elements_text(rules -> 'order')), ', ')), left(field, 63));
     end if;
     perform kinds.check_value(kind, field, rule_of -> field, value);
   end loop;
-  for field, value in select f.key, f.value -> 'sha256_of' from jsonb_each(rule_of) as f where f.value ? 'sha256_of' and fields ? f.key loop
+  for field, value in select f.key, f.value -> 'sha256_of' from jsonb_each(rule_of) as f where f.value ? 'sha256_of'
+      and fields ? f.key loop
     if lower(fields ->> field) is distinct from encode(sha256(convert_to(fields ->> (value #>> '{}'), 'UTF8')), 'hex') then
-      perform identity.raise_error('L9VAL', format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
+      perform identity.raise_error('L9VAL',
+        format('%s: must be the SHA-256 of %s, in hexadecimal digits', field, value #>> '{}'), field);
     end if;
   end loop;
-end
-$$;
-
+end $$;
 comment on function kinds.check_fields is
-  'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the '
-  'first field that breaks one.';
-
-grant execute on function
-  kinds.field_time, kinds.with_article, kinds.check_parts, kinds.check_value, kinds.check_fields
-to l9_agent, l9_admin, l9_worker;
+  'Checks the fields of a memory, those with null left out, by the rules of its kind. Raises L9VAL or L9LIM for the first field '
+  'that breaks one.';
+grant execute on function kinds.field_time, kinds.with_article, kinds.check_parts, kinds.check_value, kinds.check_fields to
+  l9_agent, l9_admin, l9_worker;

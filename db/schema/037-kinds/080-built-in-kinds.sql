@@ -2,8 +2,7 @@
 -- end.
 
 create procedure kinds.define_built_in(kind text, purpose text, rules jsonb, fields jsonb)
-language plpgsql set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   defined public.memory_kinds := jsonb_populate_record(null::public.memory_kinds, rules);
 begin
@@ -18,10 +17,11 @@ begin
     defined.part_of_kind, defined.part_of_field, coalesce(defined.stands_beside, false))
   returning k.* into defined;
   perform kinds.define_fields(defined.kind_id, null, fields);
-end
-$$;
+end $$;
 
-call kinds.define_built_in('document', 'A document. Its text is its title, or what the writer gives; memory_store cuts the Markdown in body_md into memories of kind section.',
+call kinds.define_built_in('document',
+  'A document. Its text is its title, or what the writer gives; memory_store cuts the Markdown in body_md into memories of '
+  'kind section.',
   '{"title_field": "title", "identity_fields": ["source_url|title"], "stands_beside": true,
    "locked_when": {"approved_at": true}, "locked_fields": ["title", "content", "approved_at", "approved_by"],
    "when_locked": "store a new document under another title or link"}', '[
@@ -29,17 +29,21 @@ call kinds.define_built_in('document', 'A document. Its text is its title, or wh
   {"field": "aliases", "type": "text[]", "max_length": 200, "meaning": "Other names by which it is found."},
   {"field": "doc_type", "max_length": 100, "meaning": "What sort of document it is, such as guide or specification."},
   {"field": "source_url", "max_length": 2000, "meaning": "The link or path where it comes from. It identifies the document."},
-  {"field": "approved_at", "type": "timestamp", "max_length": 40, "meaning": "When it was approved; title, sections, text and the approval itself are locked from then on."},
+  {"field": "approved_at", "type": "timestamp", "max_length": 40,
+   "meaning": "When it was approved; title, sections, text and the approval itself are locked from then on."},
   {"field": "approved_by", "max_length": 200, "meaning": "Who approved it."}]');
 
 call kinds.define_built_in('section', 'A part of a document, in Markdown.',
   '{"title_field": "heading", "text_fields": ["body_md"], "identity_fields": ["document_id", "content", "occurrence"],
-   "part_of_kind": "document", "part_of_field": "document_id", "when_locked": "its document is approved: store a new document"}', '[
+   "part_of_kind": "document", "part_of_field": "document_id",
+   "when_locked": "its document is approved: store a new document"}', '[
   {"field": "document_id", "type": "uuid", "max_length": 36, "meaning": "The id of its document."},
   {"field": "heading", "is_required": true, "max_length": 500, "meaning": "The heading under which it stands."},
-  {"field": "level", "type": "number", "max_length": 40, "meaning": "The level of the heading, from 1 to 6; 0 before the first heading."},
+  {"field": "level", "type": "number", "max_length": 40,
+   "meaning": "The level of the heading, from 1 to 6; 0 before the first heading."},
   {"field": "position", "type": "number", "max_length": 40, "meaning": "Its order in the document; numbers need not be whole."},
-  {"field": "occurrence", "type": "number", "max_length": 40, "meaning": "Tells sections with the same text in one document apart; left out for the first."},
+  {"field": "occurrence", "type": "number", "max_length": 40,
+   "meaning": "Tells sections with the same text in one document apart; left out for the first."},
   {"field": "body_md", "is_required": true, "max_length": 100000, "meaning": "The text in Markdown, with its heading."}]');
 
 call kinds.define_built_in('runbook', 'The steps by which an operator handles a situation of a service.',
@@ -47,14 +51,17 @@ call kinds.define_built_in('runbook', 'The steps by which an operator handles a 
   {"field": "service", "is_required": true, "max_length": 200, "meaning": "The service that it is for."},
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "The situation that it handles."},
   {"field": "steps", "type": "object[]", "is_required": true, "max_length": 500, "meaning": "The steps in order.",
-   "parts": [{"field": "number", "type": "number"}, {"field": "description", "is_required": true}, {"field": "command"}, {"field": "expected"}]},
+   "parts": [{"field": "number", "type": "number"}, {"field": "description", "is_required": true}, {"field": "command"},
+     {"field": "expected"}]},
   {"field": "last_verified_at", "type": "timestamp", "max_length": 40, "meaning": "When somebody last followed it with success."},
   {"field": "owner", "max_length": 200, "meaning": "Who keeps it."}]');
 
 call kinds.define_built_in('change', 'A change of something: code, a setting, a system.',
   '{"title_field": "summary", "text_fields": ["summary", "details"], "identity_fields": ["subject_ref", "summary"]}', '[
-  {"field": "subject_ref", "is_required": true, "max_length": 1000, "meaning": "What was changed, such as a path, a setting or a system."},
-  {"field": "change_type", "is_required": true, "max_length": 100, "meaning": "What sort of change it is, such as added, changed, fixed or removed."},
+  {"field": "subject_ref", "is_required": true, "max_length": 1000,
+   "meaning": "What was changed, such as a path, a setting or a system."},
+  {"field": "change_type", "is_required": true, "max_length": 100,
+   "meaning": "What sort of change it is, such as added, changed, fixed or removed."},
   {"field": "summary", "is_required": true, "max_length": 2000, "meaning": "What was changed, in a sentence."},
   {"field": "details", "meaning": "How and why."},
   {"field": "author", "max_length": 200, "meaning": "Who changed it."},
@@ -80,7 +87,8 @@ call kinds.define_built_in('decision', 'A decision, why it was made and what els
    "allowed_when_locked": {"status": ["superseded", "deprecated"], "superseded_by": true},
    "when_locked": "store a new decision with supersedes = the id of this one, or set status to deprecated"}', '[
   {"field": "title", "is_required": true, "max_length": 500, "meaning": "What was decided, in a sentence."},
-  {"field": "status", "is_required": true, "choices": ["proposed", "accepted", "rejected", "deprecated", "superseded"], "max_length": 40, "meaning": "Where it stands. Once accepted, only the way to superseded or deprecated is open."},
+  {"field": "status", "is_required": true, "choices": ["proposed", "accepted", "rejected", "deprecated", "superseded"],
+   "max_length": 40, "meaning": "Where it stands. Once accepted, only the way to superseded or deprecated is open."},
   {"field": "rationale", "is_required": true, "meaning": "Why."},
   {"field": "component", "max_length": 200, "meaning": "The part of the system that it is about."},
   {"field": "alternatives", "type": "text[]", "max_length": 100, "meaning": "What else was considered."},
@@ -93,11 +101,13 @@ call kinds.define_built_in('todo', 'Something to do.',
    "archived_from": "closed_at", "archived_after": "90 days"}', '[
   {"field": "text", "is_required": true, "max_length": 10000, "meaning": "What is to be done."},
   {"field": "todo_type", "max_length": 100, "meaning": "What sort of work it is."},
-  {"field": "status", "is_required": true, "choices": ["open", "in_progress", "blocked", "done", "cancelled"], "max_length": 40, "meaning": "Where it stands."},
+  {"field": "status", "is_required": true, "choices": ["open", "in_progress", "blocked", "done", "cancelled"], "max_length": 40,
+   "meaning": "Where it stands."},
   {"field": "priority", "max_length": 40, "meaning": "How urgent it is, such as high."},
   {"field": "due_date", "type": "date", "max_length": 10, "meaning": "By when it is to be done."},
   {"field": "assignee", "max_length": 200, "meaning": "Who does it."},
-  {"field": "closed_at", "type": "timestamp", "max_length": 40, "meaning": "When it was done or cancelled, by default when that is stored; 90 days later it is archived."}]');
+  {"field": "closed_at", "type": "timestamp", "max_length": 40,
+   "meaning": "When it was done or cancelled, by default when that is stored; 90 days later it is archived."}]');
 
 call kinds.define_built_in('release_note', 'What is new in a version.',
   '{"title_field": "version", "identity_fields": ["version"],
@@ -111,12 +121,13 @@ call kinds.define_built_in('release_note', 'What is new in a version.',
   {"field": "deprecations", "type": "text[]", "meaning": "What will go."}]');
 
 call kinds.define_built_in('ddl', 'A migration of a database schema that was or will be applied.',
-  '{"title_field": "migration_id", "text_fields": ["migration_id", "description", "ddl_text"], "identity_fields": ["migration_id"],
-   "locked_when": {}, "locked_fields": ["migration_id", "ddl_text", "checksum"],
+  '{"title_field": "migration_id", "text_fields": ["migration_id", "description", "ddl_text"],
+   "identity_fields": ["migration_id"], "locked_when": {}, "locked_fields": ["migration_id", "ddl_text", "checksum"],
    "when_locked": "store another migration under a migration_id of its own"}', '[
   {"field": "migration_id", "is_required": true, "max_length": 200, "meaning": "The id of the migration."},
   {"field": "ddl_text", "is_required": true, "max_length": 100000, "meaning": "Its statements."},
-  {"field": "checksum", "is_required": true, "max_length": 64, "sha256_of": "ddl_text", "meaning": "The SHA-256 of ddl_text in hexadecimal digits."},
+  {"field": "checksum", "is_required": true, "max_length": 64, "sha256_of": "ddl_text",
+   "meaning": "The SHA-256 of ddl_text in hexadecimal digits."},
   {"field": "description", "max_length": 10000, "meaning": "What it does."},
   {"field": "applied_at", "type": "timestamp", "max_length": 40, "meaning": "When it was applied."},
   {"field": "status", "max_length": 100, "meaning": "Where it stands, such as applied."}]');

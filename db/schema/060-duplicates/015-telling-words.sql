@@ -1,8 +1,8 @@
--- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts here.
--- To extend it, add words to the row of their language, class and meaning, or a row. A * at the end stands for any ending.
--- A word that means something else in another language (the German "sei", the Italian 6) has it in the last column, and counts only in
--- a text of its own language, which is known by its marker words. Words of Chinese, Japanese and Korean have up to three
--- characters.
+-- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts
+-- here. A row has a language, a class, and meanings with their words: to extend it, add words, meanings or a row. A * at the
+-- end stands for any ending. Words after a | mean something else in another language (the German "sei", the Italian 6): they
+-- count only in a text of their own language, which is known by its marker words. Words of Chinese, Japanese and Korean have
+-- up to three characters.
 
 create table duplicates.telling_words (
   word text not null,
@@ -14,677 +14,348 @@ create table duplicates.telling_words (
   constraint telling_word_class_known check (class in (
     'negation', 'number', 'date', 'time', 'unit', 'instead', 'prefix', 'prefixes', 'suffix', 'suffixes', 'marker'))
 );
-
 comment on table duplicates.telling_words is
   'Words that change what a text says: two texts that differ in one of them are no near-duplicates.';
 comment on column duplicates.telling_words.word is 'The word in lower case; a * at the end stands for any ending.';
 comment on column duplicates.telling_words.language is 'The language, as a code of two letters; mul for several.';
 comment on column duplicates.telling_words.class is
-  'negation, number, date (weekdays and months), time, unit; instead: words of which one replaces the other; '
-  'prefix, suffix: what makes the opposite of the rest of a word; prefixes, suffixes: of which one replaces the '
-  'other; marker: frequent words by which a language is known.';
+  'negation, number, date (weekdays and months), time, unit; instead: words of which one replaces the other; prefix, suffix: '
+  'what makes the opposite of the rest of a word; prefixes, suffixes: of which one replaces the other; marker: frequent words by '
+  'which a language is known.';
 comment on column duplicates.telling_words.means is
-  'Words of the same meaning are the same word. Of instead, prefixes and suffixes: group and side, as in on/1 and '
-  'on/2.';
+  'Words of the same meaning are the same word. Of instead, prefixes and suffixes: group and side, as in on/1 and on/2.';
 comment on column duplicates.telling_words.is_shared is 'True if the word means something else in another language.';
 
-alter table duplicates.telling_words enable row level security;
-alter table duplicates.telling_words force row level security;
+alter table duplicates.telling_words enable row level security, force row level security;
 create policy scope_access on duplicates.telling_words for select to l9_agent, l9_admin, l9_owner using (true);
 create policy definer_functions on duplicates.telling_words for insert to l9_owner with check (true);
-comment on policy scope_access on duplicates.telling_words is
-  'Every caller may read them: they are the same in all databases.';
+comment on policy scope_access on duplicates.telling_words is 'Every caller may read them: they are the same in all databases.';
 comment on policy definer_functions on duplicates.telling_words is 'Only migrations add words.';
 grant select on duplicates.telling_words to l9_agent, l9_admin;
 
 insert into duplicates.telling_words (language, class, means, word, is_shared)
-select v.language, v.class, v.means, w.word, w.is_shared
+select v.language, v.class, split_part(m.entry, ': ', 1), w.word, half.place = 2
 from (values
   -- Frequent words, by which a text of the language is known.
-  ('en', 'marker', 'en',
-    'the of and is are was were be been for with from this that it its by as every each must may has have will',
-    'to in on at an a or'),
-  ('de', 'marker', 'de',
-    'der die das dem den des und ist sind wird werden auf für bei zum zur vom beim eine einen einer eines nach durch über',
-    'ein im in am an so zu'),
-  ('fr', 'marker', 'fr', 'les est sont dans pour une aux cette qui que avec chez sur ne', 'le la du des un et de en au'),
-  ('es', 'marker', 'es', 'el los las una está están para por y queda tiene cada que', 'la un de en se del al es'),
-  ('it', 'marker', 'it', 'il gli della del nel nella sono è dopo una ogni che dal sul lo', 'la un di si ha in a i'),
-  ('pt', 'marker', 'pt', 'os uma está são da do na no para ao à não cada depois', 'o a de em um se'),
-  ('nl', 'marker', 'nl', 'het een van zijn wordt worden aan bij naar voor elke dat ook', 'de en op in is er te'),
-  ('pl', 'marker', 'pl', 'jest są w na dla po przy każdym oraz się od ma', 'z do i o to'),
-  ('cs', 'marker', 'cs', 'je jsou ve na pro každém se po při ze má který', 'v s k o a z'),
-  ('ru', 'marker', 'ru', 'и в на для из по с от к это как после каждом или', ''),
-  ('uk', 'marker', 'uk', 'і й у з та для після до від це як кожному або на', ''),
-  ('tr', 'marker', 'tr', 've bir bu için her sonra olarak daha çok gece günü', 'de da'),
-  ('sv', 'marker', 'sv', 'och är det för varje efter till den från av vid ett på som', 'i en den om'),
-  ('da', 'marker', 'da', 'og er det efter til fra ved hver af på som igen', 'i en den om for et'),
-  ('no', 'marker', 'no', 'og er det etter til fra ved hver av på som igjen ikke', 'i en den om for et'),
-  ('fi', 'marker', 'fi', 'ja on että joka jälkeen varten tai myös ovat kun', 'se'),
-  ('hu', 'marker', 'hu', 'az és egy van vagy hogy minden után', 'a'),
-  ('ro', 'marker', 'ro', 'și este sunt pentru din care după fiecare', 'la cu de pe'),
-  ('id', 'marker', 'id', 'yang dan di untuk dari pada setiap dengan ini', ''),
-  ('lt', 'marker', 'lt', 'ir yra į iš kad su po kiekvieną', ''),
-  ('et', 'marker', 'et', 'ja on et ning pärast iga', ''),
-  ('el', 'marker', 'el', 'το η ο και είναι για από με στο στη', ''),
+  ('en', 'marker', 'en: the of and is are was were be been for with from this that it its by as every each must may has have will
+    | to in on at an a or'),
+  ('de', 'marker', 'de: der die das dem den des und ist sind wird werden auf für bei zum zur vom beim eine einen einer eines nach
+    durch über | ein im in am an so zu'),
+  ('fr', 'marker', 'fr: les est sont dans pour une aux cette qui que avec chez sur ne | le la du des un et de en au'),
+  ('es', 'marker', 'es: el los las una está están para por y queda tiene cada que | la un de en se del al es'),
+  ('it', 'marker', 'it: il gli della del nel nella sono è dopo una ogni che dal sul lo | la un di si ha in a i'),
+  ('pt', 'marker', 'pt: os uma está são da do na no para ao à não cada depois | o a de em um se'),
+  ('nl', 'marker', 'nl: het een van zijn wordt worden aan bij naar voor elke dat ook | de en op in is er te'),
+  ('pl', 'marker', 'pl: jest są w na dla po przy każdym oraz się od ma | z do i o to'),
+  ('cs', 'marker', 'cs: je jsou ve na pro každém se po při ze má který | v s k o a z'),
+  ('ru', 'marker', 'ru: и в на для из по с от к это как после каждом или'),
+  ('uk', 'marker', 'uk: і й у з та для після до від це як кожному або на'),
+  ('tr', 'marker', 'tr: ve bir bu için her sonra olarak daha çok gece günü | de da'),
+  ('sv', 'marker', 'sv: och är det för varje efter till den från av vid ett på som | i en den om'),
+  ('da', 'marker', 'da: og er det efter til fra ved hver af på som igen | i en den om for et'),
+  ('no', 'marker', 'no: og er det etter til fra ved hver av på som igjen ikke | i en den om for et'),
+  ('fi', 'marker', 'fi: ja on että joka jälkeen varten tai myös ovat kun | se'),
+  ('hu', 'marker', 'hu: az és egy van vagy hogy minden után | a'),
+  ('ro', 'marker', 'ro: și este sunt pentru din care după fiecare | la cu de pe'),
+  ('id', 'marker', 'id: yang dan di untuk dari pada setiap dengan ini'),
+  ('lt', 'marker', 'lt: ir yra į iš kad su po kiekvieną'),
+  ('et', 'marker', 'et: ja on et ning pärast iga'),
+  ('el', 'marker', 'el: το η ο και είναι για από με στο στη'),
   -- Negations.
-  ('en', 'negation', 'not',
-    'not never none nor neither without cannot nobody nothing nowhere unless except lacks lacking fails failed refuses
-    forbidden prohibited prohibits',
-    'no non t'),
-  ('de', 'negation', 'not',
-    'nicht nie niemals kein keine keinem keinen keiner keines ohne niemand nichts weder nirgends verboten
-    untersagt außer keinesfalls',
-    ''),
-  ('fr', 'negation', 'not', 'pas jamais aucun aucune sans rien personne guère interdit* sauf ni', 'non'),
-  ('es', 'negation', 'not', 'nunca jamás ningún ninguna ninguno nadie nada tampoco prohibid* salvo excepto', 'no sin ni'),
-  ('it', 'negation', 'not', 'non senza nessun nessuno nessuna niente nulla neppure neanche vietat* tranne', 'mai né'),
-  ('pt', 'negation', 'not', 'não nunca jamais nenhum nenhuma ninguém nada nem proibid* exceto', 'sem'),
-  ('ca', 'negation', 'not', 'mai cap ningú sense gens res', 'no'),
-  ('nl', 'negation', 'not', 'niet nooit geen zonder niemand niets nergens verboden behalve', ''),
-  ('pl', 'negation', 'not', 'nie nigdy bez żaden żadna żadne żadnego żadnej nikt ani zabronion* oprócz', 'nic'),
-  ('cs', 'negation', 'not', 'nikdy není nejsou bez žádný žádná žádné žádného nikdo ani zakázán* kromě', 'ne nic'),
-  ('ru', 'negation', 'not', 'не нет ни никогда без нельзя никто ничего ничто никакой запрещ* кроме', ''),
-  ('uk', 'negation', 'not', 'не ні ніколи без немає нема жоден жодного ніхто нічого заборон* крім', ''),
-  ('sr', 'negation', 'not', 'није нису никад никада нема без nije nisu nikada nema', 'не'),
-  ('tr', 'negation', 'not', 'değil değildir asla hiç hiçbir yok yoktur olmadan yasak* hariç', ''),
-  ('sv', 'negation', 'not', 'inte ej aldrig ingen inget inga utan ingenting förbjud*', ''),
-  ('da', 'negation', 'not', 'ikke aldrig ingen intet uden ingenting forbudt', ''),
-  ('no', 'negation', 'not', 'ikke aldri ingen uten ingenting forbudt', ''),
-  ('fi', 'negation', 'not', 'ei eivät emme ette älä älkää ilman koskaan mikään kukaan eikä', 'en et'),
-  ('hu', 'negation', 'not', 'nem nincs nincsenek soha sem nélkül senki semmi tilos', 'ne se'),
-  ('ro', 'negation', 'not', 'nu niciodată fără nici nimeni nimic niciun nicio', ''),
-  ('et', 'negation', 'not', 'mitte ära ilma kunagi', 'ei'),
-  ('lt', 'negation', 'not', 'nėra niekada niekas joks jokios', 'be ne'),
-  ('eu', 'negation', 'not', 'ez inoiz gabe ezer', ''),
-  ('ga', 'negation', 'not', 'níl ní nach cha riamh', 'gan'),
-  ('id', 'negation', 'not', 'tidak bukan jangan belum tanpa tak', ''),
-  ('vi', 'negation', 'not', 'không chưa chẳng đừng', ''),
-  ('el', 'negation', 'not', 'δεν δε μη μην όχι ποτέ χωρίς κανένας κανείς τίποτα', ''),
-  ('hy', 'negation', 'not', 'չէ չի չեն ոչ երբեք առանց', ''),
-  ('yi', 'negation', 'not', 'נישט ניט קיין קיינמאל', ''),
-  ('ta', 'negation', 'not', 'இல்லை அல்ல வேண்டாம் கூடாது இல்லாமல்', ''),
-  ('ne', 'negation', 'not', 'छैन होइन नगर्नुहोस् कहिल्यै बिना', ''),
-  ('ar', 'negation', 'not', 'لا لم لن ليس ليست لست غير بدون دون أبدا مطلقا ممنوع سوى بلا', 'ما'),
-  ('he', 'negation', 'not', 'לא אין בלי ללא אינו אינה אינם אל אסור מלבד', ''),
-  ('fa', 'negation', 'not', 'نه نیست نیستند نباید هرگز بدون هیچ ممنوع', ''),
-  ('hi', 'negation', 'not', 'नहीं नही मत बिना वर्जित सिवाय', 'न ना'),
-  ('zh', 'negation', 'not', '不 没 沒 無 无 非 未 否 别 別 勿 莫 禁 拒', ''),
-  ('ja', 'negation', 'not', 'ない ません なかっ ずに ぬ なくて なければ ないで', ''),
-  ('ko', 'negation', 'not', '않 없 못 아니 비활성 마십시 말것', ''),
+  ('en', 'negation', 'not: not never none nor neither without cannot nobody nothing nowhere unless except lacks lacking fails
+    failed refuses forbidden prohibited prohibits | no non t'),
+  ('de', 'negation', 'not: nicht nie niemals kein keine keinem keinen keiner keines ohne niemand nichts weder nirgends verboten
+    untersagt außer keinesfalls'),
+  ('fr', 'negation', 'not: pas jamais aucun aucune sans rien personne guère interdit* sauf ni | non'),
+  ('es', 'negation', 'not: nunca jamás ningún ninguna ninguno nadie nada tampoco prohibid* salvo excepto | no sin ni'),
+  ('it', 'negation', 'not: non senza nessun nessuno nessuna niente nulla neppure neanche vietat* tranne | mai né'),
+  ('pt', 'negation', 'not: não nunca jamais nenhum nenhuma ninguém nada nem proibid* exceto | sem'),
+  ('ca', 'negation', 'not: mai cap ningú sense gens res | no'),
+  ('nl', 'negation', 'not: niet nooit geen zonder niemand niets nergens verboden behalve'),
+  ('pl', 'negation', 'not: nie nigdy bez żaden żadna żadne żadnego żadnej nikt ani zabronion* oprócz | nic'),
+  ('cs', 'negation', 'not: nikdy není nejsou bez žádný žádná žádné žádného nikdo ani zakázán* kromě | ne nic'),
+  ('ru', 'negation', 'not: не нет ни никогда без нельзя никто ничего ничто никакой запрещ* кроме'),
+  ('uk', 'negation', 'not: не ні ніколи без немає нема жоден жодного ніхто нічого заборон* крім'),
+  ('sr', 'negation', 'not: није нису никад никада нема без nije nisu nikada nema | не'),
+  ('tr', 'negation', 'not: değil değildir asla hiç hiçbir yok yoktur olmadan yasak* hariç'),
+  ('sv', 'negation', 'not: inte ej aldrig ingen inget inga utan ingenting förbjud*'),
+  ('da', 'negation', 'not: ikke aldrig ingen intet uden ingenting forbudt'),
+  ('no', 'negation', 'not: ikke aldri ingen uten ingenting forbudt'),
+  ('fi', 'negation', 'not: ei eivät emme ette älä älkää ilman koskaan mikään kukaan eikä | en et'),
+  ('hu', 'negation', 'not: nem nincs nincsenek soha sem nélkül senki semmi tilos | ne se'),
+  ('ro', 'negation', 'not: nu niciodată fără nici nimeni nimic niciun nicio'),
+  ('et', 'negation', 'not: mitte ära ilma kunagi | ei'),
+  ('lt', 'negation', 'not: nėra niekada niekas joks jokios | be ne'),
+  ('eu', 'negation', 'not: ez inoiz gabe ezer'),
+  ('ga', 'negation', 'not: níl ní nach cha riamh | gan'),
+  ('id', 'negation', 'not: tidak bukan jangan belum tanpa tak'),
+  ('vi', 'negation', 'not: không chưa chẳng đừng'),
+  ('el', 'negation', 'not: δεν δε μη μην όχι ποτέ χωρίς κανένας κανείς τίποτα'),
+  ('hy', 'negation', 'not: չէ չի չեն ոչ երբեք առանց'),
+  ('yi', 'negation', 'not: נישט ניט קיין קיינמאל'),
+  ('ta', 'negation', 'not: இல்லை அல்ல வேண்டாம் கூடாது இல்லாமல்'),
+  ('ne', 'negation', 'not: छैन होइन नगर्नुहोस् कहिल्यै बिना'),
+  ('ar', 'negation', 'not: لا لم لن ليس ليست لست غير بدون دون أبدا مطلقا ممنوع سوى بلا | ما'),
+  ('he', 'negation', 'not: לא אין בלי ללא אינו אינה אינם אל אסור מלבד'),
+  ('fa', 'negation', 'not: نه نیست نیستند نباید هرگز بدون هیچ ممنوع'),
+  ('hi', 'negation', 'not: नहीं नही मत बिना वर्जित सिवाय | न ना'),
+  ('zh', 'negation', 'not: 不 没 沒 無 无 非 未 否 别 別 勿 莫 禁 拒'),
+  ('ja', 'negation', 'not: ない ません なかっ ずに ぬ なくて なければ ないで'),
+  ('ko', 'negation', 'not: 않 없 못 아니 비활성 마십시 말것'),
   -- Numbers. Articles are left out: where "ein" becomes "zwei", the latter tells.
-  ('mul', 'number', '0', 'zero null* zéro cero nula нуль ноль صفر אפס शून्य 零 〇 영 noll', 'nul'),
-  ('en', 'number', '1', 'single', 'one'), ('en', 'number', '2', 'two twice pair double', 'both'),
-  ('en', 'number', '3', 'three thrice triple', ''), ('en', 'number', '4', 'four', ''), ('en', 'number', '5', 'five', ''),
-  ('en', 'number', '6', 'six', ''), ('en', 'number', '7', 'seven', ''), ('en', 'number', '8', 'eight', ''),
-  ('en', 'number', '9', 'nine', ''), ('en', 'number', '10', '', 'ten'), ('en', 'number', '11', 'eleven', ''),
-  ('en', 'number', '12', 'twelve dozen', ''), ('en', 'number', '13', 'thirteen', ''), ('en', 'number', '14', 'fourteen', ''),
-  ('en', 'number', '15', 'fifteen', ''), ('en', 'number', '16', 'sixteen', ''), ('en', 'number', '17', 'seventeen', ''),
-  ('en', 'number', '18', 'eighteen', ''), ('en', 'number', '19', 'nineteen', ''), ('en', 'number', '20', 'twenty', ''),
-  ('en', 'number', '30', 'thirty', ''), ('en', 'number', '40', 'forty', ''), ('en', 'number', '50', 'fifty', ''),
-  ('en', 'number', '60', 'sixty', ''), ('en', 'number', '70', 'seventy', ''), ('en', 'number', '80', 'eighty', ''),
-  ('en', 'number', '90', 'ninety', ''), ('en', 'number', '100', 'hundred hundreds', ''),
-  ('en', 'number', '1000', 'thousand thousands', ''), ('en', 'number', '1000000', 'million millions', ''),
-  ('en', 'number', '1000000000', 'billion billions', ''), ('en', 'number', '1/2', 'half', ''),
-  ('en', 'number', '1/4', 'quarter', ''), ('en', 'number', '1st', 'first primary', ''), ('en', 'number', '2nd', 'secondary', ''),
-  ('en', 'number', '3rd', 'third', ''), ('en', 'number', '4th', 'fourth', ''), ('en', 'number', '5th', 'fifth', ''),
-  ('en', 'number', '6th', 'sixth', ''), ('en', 'number', '7th', 'seventh', ''), ('en', 'number', '8th', 'eighth', ''),
-  ('en', 'number', '9th', 'ninth', ''), ('en', 'number', '10th', 'tenth', ''),
-  ('de', 'number', '2', 'zwei zwo zweimal doppelt*', ''), ('de', 'number', '1', 'eins einmal', ''),
-  ('de', 'number', '3', 'drei dreimal', ''), ('de', 'number', '4', 'vier viermal', ''), ('de', 'number', '5', 'fünf fünfmal', ''),
-  ('de', 'number', '6', 'sechs sechsmal', ''), ('de', 'number', '7', 'sieben', ''), ('de', 'number', '8', 'acht', ''),
-  ('de', 'number', '9', 'neun', ''), ('de', 'number', '10', 'zehn', ''), ('de', 'number', '11', '', 'elf'),
-  ('de', 'number', '12', 'zwölf dutzend', ''), ('de', 'number', '20', 'zwanzig', ''),
-  ('de', 'number', '30', 'dreißig dreissig', ''), ('de', 'number', '40', 'vierzig', ''), ('de', 'number', '50', 'fünfzig', ''),
-  ('de', 'number', '60', 'sechzig', ''), ('de', 'number', '70', 'siebzig', ''), ('de', 'number', '80', 'achtzig', ''),
-  ('de', 'number', '90', 'neunzig', ''), ('de', 'number', '100', 'hundert', ''), ('de', 'number', '1000', 'tausend', ''),
-  ('de', 'number', '1000000', 'millionen', ''), ('de', 'number', '1/2', 'halb*', ''),
-  ('de', 'number', '1st', 'erste ersten erster erstes', ''), ('de', 'number', '2nd', 'zweite zweiten zweiter zweites', ''),
-  ('de', 'number', '3rd', 'dritte dritten dritter drittes', ''), ('de', 'number', '4th', 'vierte*', ''),
-  ('de', 'number', '5th', 'fünfte*', ''), ('de', 'instead', 'first/1', 'erste ersten erster erstes', ''),
-  ('de', 'instead', 'first/2', 'letzte letzten letzter letztes', ''),
-  ('fr', 'number', '2', 'deux', ''), ('fr', 'number', '3', 'trois', ''), ('fr', 'number', '4', 'quatre', ''),
-  ('fr', 'number', '5', 'cinq', ''), ('fr', 'number', '6', 'six', ''), ('fr', 'number', '7', '', 'sept'),
-  ('fr', 'number', '8', 'huit', ''), ('fr', 'number', '9', 'neuf', ''), ('fr', 'number', '10', 'dix', ''),
-  ('fr', 'number', '11', 'onze', ''), ('fr', 'number', '12', 'douze', ''), ('fr', 'number', '20', 'vingt*', ''),
-  ('fr', 'number', '30', 'trente', ''), ('fr', 'number', '40', 'quarante', ''), ('fr', 'number', '50', 'cinquante', ''),
-  ('fr', 'number', '60', 'soixante', ''), ('fr', 'number', '100', 'cents', 'cent'), ('fr', 'number', '1000', 'mille', 'mil'),
-  ('fr', 'number', '1st', 'premier première', ''), ('fr', 'number', '2nd', 'deuxième second seconde', ''),
-  ('fr', 'number', '3rd', 'troisième', ''),
-  ('es', 'number', '1', 'uno', ''), ('es', 'number', '2', '', 'dos'), ('es', 'number', '3', 'tres', ''),
-  ('es', 'number', '4', 'cuatro', ''), ('es', 'number', '5', 'cinco', ''), ('es', 'number', '6', 'seis', ''),
-  ('es', 'number', '7', 'siete', ''), ('es', 'number', '8', 'ocho', ''), ('es', 'number', '9', 'nueve', ''),
-  ('es', 'number', '10', 'diez', ''), ('es', 'number', '12', 'doce', ''), ('es', 'number', '20', 'veinte', ''),
-  ('es', 'number', '30', 'treinta', ''), ('es', 'number', '40', 'cuarenta', ''), ('es', 'number', '50', 'cincuenta', ''),
-  ('es', 'number', '100', 'cien ciento cientos', ''), ('es', 'number', '1000', 'miles', 'mil'),
-  ('es', 'number', '1st', 'primer primera primero', ''), ('es', 'number', '2nd', 'segundo segunda', ''),
-  ('es', 'number', '3rd', 'tercer*', ''),
-  ('it', 'number', '2', '', 'due'), ('it', 'number', '3', '', 'tre'), ('it', 'number', '4', 'quattro', ''),
-  ('it', 'number', '5', 'cinque', ''), ('it', 'number', '6', '', 'sei'), ('it', 'number', '7', 'sette', ''),
-  ('it', 'number', '8', 'otto', ''), ('it', 'number', '9', '', 'nove'), ('it', 'number', '10', 'dieci', ''),
-  ('it', 'number', '20', 'venti', ''), ('it', 'number', '30', 'trenta', ''), ('it', 'number', '100', 'cento', ''),
-  ('it', 'number', '1000', 'mille mila', ''), ('it', 'number', '1st', 'primo', ''),
-  ('it', 'number', '2nd', 'secondo seconda', ''), ('it', 'number', '3rd', 'terzo terza', ''),
-  ('pt', 'number', '2', 'dois duas', ''), ('pt', 'number', '3', 'três', ''), ('pt', 'number', '4', 'quatro', ''),
-  ('pt', 'number', '5', 'cinco', ''), ('pt', 'number', '6', 'seis', ''), ('pt', 'number', '7', '', 'sete'),
-  ('pt', 'number', '8', 'oito', ''), ('pt', 'number', '9', '', 'nove'), ('pt', 'number', '10', 'dez', ''),
-  ('pt', 'number', '20', 'vinte', ''), ('pt', 'number', '30', 'trinta', ''), ('pt', 'number', '100', 'cem', ''),
-  ('pt', 'number', '1st', 'primeir*', ''), ('pt', 'number', '3rd', 'terceir*', ''),
-  ('nl', 'number', '1', 'één', ''), ('nl', 'number', '2', 'twee', ''), ('nl', 'number', '3', 'drie', ''),
-  ('nl', 'number', '4', '', 'vier'), ('nl', 'number', '5', 'vijf', ''), ('nl', 'number', '6', 'zes', ''),
-  ('nl', 'number', '7', 'zeven', ''), ('nl', 'number', '8', '', 'acht'), ('nl', 'number', '9', 'negen', ''),
-  ('nl', 'number', '10', 'tien', ''), ('nl', 'number', '12', 'twaalf', ''), ('nl', 'number', '20', 'twintig', ''),
-  ('nl', 'number', '30', 'dertig', ''), ('nl', 'number', '100', 'honderd', ''), ('nl', 'number', '1000', 'duizend', ''),
-  ('nl', 'number', '1st', '', 'eerste'), ('nl', 'number', '2nd', 'tweede', ''), ('nl', 'number', '3rd', 'derde', ''),
-  ('pl', 'number', '1', 'jeden jedna jedno', ''), ('pl', 'number', '2', 'dwa dwie dwóch', ''),
-  ('pl', 'number', '3', 'trzy trzech', ''), ('pl', 'number', '4', 'cztery czterech', ''),
-  ('pl', 'number', '5', 'pięć pięciu', ''), ('pl', 'number', '6', 'sześć sześciu', ''),
-  ('pl', 'number', '7', 'siedem siedmiu', ''), ('pl', 'number', '8', 'osiem ośmiu', ''), ('pl', 'number', '9', 'dziewięć', ''),
-  ('pl', 'number', '10', 'dziesięć dziesięciu', ''), ('pl', 'number', '20', 'dwadzieścia', ''),
-  ('pl', 'number', '30', 'trzydzieści', ''), ('pl', 'number', '100', 'sto', ''),
-  ('pl', 'number', '1000', 'tysiąc tysięcy tysiące', ''), ('pl', 'number', '1st', 'pierwsz*', ''),
-  ('pl', 'number', '3rd', 'trzeci*', ''),
-  ('cs', 'number', '1', 'jeden jedna jedno', ''), ('cs', 'number', '2', 'dva dvě dvou', ''), ('cs', 'number', '3', 'tři tří', ''),
-  ('cs', 'number', '4', 'čtyři čtyř', ''), ('cs', 'number', '5', 'pět pěti', ''), ('cs', 'number', '6', 'šest šesti', ''),
-  ('cs', 'number', '7', 'sedm sedmi', ''), ('cs', 'number', '8', 'osm osmi', ''), ('cs', 'number', '9', 'devět devíti', ''),
-  ('cs', 'number', '10', 'deset deseti', ''), ('cs', 'number', '20', 'dvacet', ''), ('cs', 'number', '30', 'třicet', ''),
-  ('cs', 'number', '100', 'sto', ''), ('cs', 'number', '1000', 'tisíc tisíce', ''), ('cs', 'number', '1st', 'první', ''),
-  ('cs', 'number', '2nd', 'druh*', ''), ('cs', 'number', '3rd', 'třetí', ''),
-  ('ru', 'number', '1', 'один одна одно одной одного', ''), ('ru', 'number', '2', 'два две двух двумя', ''),
-  ('ru', 'number', '3', 'три трех трёх', ''), ('ru', 'number', '4', 'четыре четырех четырёх', ''),
-  ('ru', 'number', '5', 'пять пяти', ''), ('ru', 'number', '6', 'шесть шести', ''), ('ru', 'number', '7', 'семь семи', ''),
-  ('ru', 'number', '8', 'восемь восьми', ''), ('ru', 'number', '9', 'девять девяти', ''),
-  ('ru', 'number', '10', 'десять десяти', ''), ('ru', 'number', '20', 'двадцать', ''), ('ru', 'number', '30', 'тридцать', ''),
-  ('ru', 'number', '100', 'сто', ''), ('ru', 'number', '1000', 'тысяч*', ''), ('ru', 'number', '1000000', 'миллион*', ''),
-  ('ru', 'number', '1st', 'перв*', ''), ('ru', 'number', '2nd', 'второй вторая второе второго второму', ''),
-  ('ru', 'number', '3rd', 'трети* треть*', ''),
-  ('uk', 'number', '1', 'одна одне одного', ''), ('uk', 'number', '2', 'дві двох', 'два'), ('uk', 'number', '3', 'трьох', 'три'),
-  ('uk', 'number', '4', 'чотири чотирьох', ''), ('uk', 'number', '5', 'пятьох пять пятн*', ''),
-  ('uk', 'number', '6', 'шість шести', ''), ('uk', 'number', '7', 'сім семи', ''), ('uk', 'number', '8', 'вісім восьми', ''),
-  ('uk', 'number', '9', 'девять', ''), ('uk', 'number', '10', 'десять', ''), ('uk', 'number', '20', 'двадцять', ''),
-  ('uk', 'number', '100', 'сто', ''), ('uk', 'number', '1000', 'тисяч*', ''),
-  ('tr', 'number', '2', 'iki', ''), ('tr', 'number', '3', 'üç', ''), ('tr', 'number', '4', 'dört', ''),
-  ('tr', 'number', '5', 'beş', ''), ('tr', 'number', '6', 'altı', ''), ('tr', 'number', '7', 'yedi', ''),
-  ('tr', 'number', '8', 'sekiz', ''), ('tr', 'number', '9', 'dokuz', ''), ('tr', 'number', '10', '', 'on'),
-  ('tr', 'number', '20', 'yirmi', ''), ('tr', 'number', '30', 'otuz', ''), ('tr', 'number', '100', 'yüz', ''),
-  ('tr', 'number', '1000', '', 'bin'), ('tr', 'number', '1st', 'birinci ilk', ''), ('tr', 'number', '2nd', 'ikinci', ''),
-  ('tr', 'number', '3rd', 'üçüncü', ''),
-  ('ar', 'number', '1', 'واحد واحدة', ''), ('ar', 'number', '2', 'اثنان اثنين اثنتان اثنتين', ''),
-  ('ar', 'number', '3', 'ثلاث ثلاثة', ''), ('ar', 'number', '4', 'أربع أربعة', ''), ('ar', 'number', '5', 'خمس خمسة', ''),
-  ('ar', 'number', '6', 'ست ستة', ''), ('ar', 'number', '7', 'سبع سبعة', ''), ('ar', 'number', '8', 'ثماني ثمانية ثمان', ''),
-  ('ar', 'number', '9', 'تسع تسعة', ''), ('ar', 'number', '10', 'عشر عشرة', ''), ('ar', 'number', '20', 'عشرون عشرين', ''),
-  ('ar', 'number', '30', 'ثلاثون ثلاثين', ''), ('ar', 'number', '100', 'مئة مائة', ''), ('ar', 'number', '1000', 'ألف آلاف', ''),
-  ('ar', 'number', '1st', 'الأول الأولى', ''), ('ar', 'number', '2nd', 'الثاني الثانية', ''),
-  ('he', 'number', '1', 'אחד אחת', ''), ('he', 'number', '2', 'שניים שתיים שני שתי', ''), ('he', 'number', '3', 'שלוש שלושה', ''),
-  ('he', 'number', '4', 'ארבע ארבעה', ''), ('he', 'number', '5', 'חמש חמישה', ''), ('he', 'number', '6', 'שש שישה', ''),
-  ('he', 'number', '7', 'שבע שבעה', ''), ('he', 'number', '8', 'שמונה', ''), ('he', 'number', '9', 'תשע תשעה', ''),
-  ('he', 'number', '10', 'עשר עשרה', ''), ('he', 'number', '100', 'מאה', ''), ('he', 'number', '1000', 'אלף אלפים', ''),
-  ('he', 'number', '1st', 'ראשון ראשונה הראשון הראשונה', ''),
-  ('fa', 'number', '1', '', 'یک'), ('fa', 'number', '2', 'دو', ''), ('fa', 'number', '3', 'سه', ''),
-  ('fa', 'number', '4', 'چهار', ''), ('fa', 'number', '5', 'پنج', ''), ('fa', 'number', '6', 'شش', ''),
-  ('fa', 'number', '7', 'هفت', ''), ('fa', 'number', '8', 'هشت', ''), ('fa', 'number', '10', 'ده', ''),
-  ('fa', 'number', '100', 'صد', ''), ('fa', 'number', '1000', 'هزار', ''), ('fa', 'number', '1st', 'اول نخست', ''),
-  ('fa', 'number', '2nd', 'دوم', ''),
-  ('hi', 'number', '1', '', 'एक'), ('hi', 'number', '2', 'दो', ''), ('hi', 'number', '3', 'तीन', ''),
-  ('hi', 'number', '4', 'चार', ''), ('hi', 'number', '5', 'पाँच पांच', ''), ('hi', 'number', '6', 'छह छः', ''),
-  ('hi', 'number', '7', 'सात', ''), ('hi', 'number', '8', 'आठ', ''), ('hi', 'number', '9', 'नौ', ''),
-  ('hi', 'number', '10', 'दस', ''), ('hi', 'number', '20', 'बीस', ''), ('hi', 'number', '100', 'सौ', ''),
-  ('hi', 'number', '1000', 'हज़ार हजार', ''), ('hi', 'number', '1st', 'पहला पहली पहले', ''),
-  ('hi', 'number', '2nd', 'दूसरा दूसरी दूसरे', ''),
-  ('zh', 'number', '1', '一 壱 壹', ''), ('zh', 'number', '2', '二 两 兩 弐', ''), ('zh', 'number', '3', '三', ''),
-  ('zh', 'number', '4', '四', ''), ('zh', 'number', '5', '五', ''), ('zh', 'number', '6', '六', ''), ('zh', 'number', '7', '七', ''),
-  ('zh', 'number', '8', '八', ''), ('zh', 'number', '9', '九', ''), ('zh', 'number', '10', '十', ''),
-  ('zh', 'number', '100', '百', ''), ('zh', 'number', '1000', '千', ''), ('zh', 'number', '10000', '万 萬', ''),
-  ('zh', 'number', '100000000', '亿 億', ''), ('zh', 'number', '1/2', '半', ''),
-  ('ko', 'number', '1', '하나', ''), ('ko', 'number', '2', '둘 두개', ''), ('ko', 'number', '3', '셋 세개', ''),
-  ('ko', 'number', '4', '넷 네개', ''), ('ko', 'number', '5', '다섯', ''), ('ko', 'number', '6', '여섯', ''),
-  ('ko', 'number', '7', '일곱', ''), ('ko', 'number', '8', '여덟', ''), ('ko', 'number', '9', '아홉', ''),
-  ('ko', 'number', '10', '열개', ''), ('ko', 'number', '1st', '첫번째 첫째', ''), ('ko', 'number', '2nd', '두번째 둘째', ''),
-  ('sv', 'number', '2', 'två', ''), ('sv', 'number', '3', '', 'tre'), ('sv', 'number', '4', 'fyra', ''),
-  ('sv', 'number', '5', '', 'fem'), ('sv', 'number', '6', '', 'sex'), ('sv', 'number', '7', 'sju', ''),
-  ('sv', 'number', '8', 'åtta', ''), ('sv', 'number', '9', 'nio', ''), ('sv', 'number', '10', 'tio', ''),
-  ('sv', 'number', '20', 'tjugo', ''), ('sv', 'number', '30', 'trettio', ''), ('sv', 'number', '100', 'hundra', ''),
-  ('sv', 'number', '1000', 'tusen', ''), ('sv', 'number', '1st', 'första', ''), ('sv', 'number', '2nd', 'andra', ''),
-  ('sv', 'number', '3rd', 'tredje', ''),
-  ('da', 'number', '2', '', 'to'), ('da', 'number', '3', '', 'tre'), ('da', 'number', '4', '', 'fire'),
-  ('da', 'number', '5', '', 'fem'), ('da', 'number', '6', 'seks', ''), ('da', 'number', '7', 'syv', ''),
-  ('da', 'number', '8', 'otte', ''), ('da', 'number', '9', '', 'ni'), ('da', 'number', '10', '', 'ti'),
-  ('da', 'number', '20', 'tyve', ''), ('da', 'number', '30', 'tredive', ''), ('da', 'number', '100', 'hundrede', ''),
-  ('da', 'number', '1000', 'tusind', ''), ('da', 'number', '1st', 'første', ''), ('da', 'number', '2nd', '', 'anden'),
-  ('da', 'number', '3rd', 'tredje', ''),
-  ('no', 'number', '2', '', 'to'), ('no', 'number', '3', '', 'tre'), ('no', 'number', '4', '', 'fire'),
-  ('no', 'number', '5', '', 'fem'), ('no', 'number', '6', 'seks', ''), ('no', 'number', '7', 'syv sju', ''),
-  ('no', 'number', '8', 'åtte', ''), ('no', 'number', '9', '', 'ni'), ('no', 'number', '10', '', 'ti'),
-  ('no', 'number', '20', 'tjue', ''),
-  ('fi', 'number', '1', 'yksi yhden', ''), ('fi', 'number', '2', 'kaksi kahden', ''), ('fi', 'number', '3', 'kolme kolmen', ''),
-  ('fi', 'number', '4', 'neljä neljän', ''), ('fi', 'number', '5', 'viisi viiden', ''), ('fi', 'number', '6', '', 'kuusi kuuden'),
-  ('fi', 'number', '7', 'seitsemän', ''), ('fi', 'number', '8', 'kahdeksan', ''), ('fi', 'number', '9', 'yhdeksän', ''),
-  ('fi', 'number', '10', 'kymmenen', ''), ('fi', 'number', '100', 'sata', ''), ('fi', 'number', '1000', 'tuhat tuhatta', ''),
-  ('fi', 'number', '1st', 'ensimmäi*', ''), ('fi', 'number', '2nd', 'toinen toisen', ''),
-  ('hu', 'number', '2', 'kettő két', ''), ('hu', 'number', '3', 'három', ''), ('hu', 'number', '4', 'négy', ''),
-  ('hu', 'number', '5', 'öt', ''), ('hu', 'number', '6', '', 'hat'), ('hu', 'number', '7', 'hét', ''),
-  ('hu', 'number', '10', 'tíz', ''),
-  ('ro', 'number', '2', 'doi două', ''), ('ro', 'number', '3', 'trei', ''), ('ro', 'number', '4', 'patru', ''),
-  ('ro', 'number', '5', 'cinci', ''), ('ro', 'number', '6', 'șase', ''), ('ro', 'number', '7', 'șapte', ''),
-  ('ro', 'number', '10', 'zece', ''),
-  ('el', 'number', '2', 'δύο', ''), ('el', 'number', '3', 'τρία τρεις', ''), ('el', 'number', '4', 'τέσσερα τέσσερις', ''),
-  ('el', 'number', '5', 'πέντε', ''), ('el', 'number', '6', 'έξι', ''),
-  ('id', 'number', '2', 'dua', ''), ('id', 'number', '3', 'tiga', ''), ('id', 'number', '4', 'empat', ''),
-  ('id', 'number', '5', 'lima', ''), ('id', 'number', '6', 'enam', ''),
-  ('vi', 'number', '2', 'hai', ''), ('vi', 'number', '5', 'năm', ''), ('vi', 'number', '6', 'sáu', ''),
+  ('mul', 'number', '0: zero null* zéro cero nula нуль ноль صفر אפס शून्य 零 〇 영 noll | nul'),
+  ('en', 'number', '1: single | one; 2: two twice pair double | both; 3: three thrice triple; 4: four; 5: five; 6: six; 7: seven;
+    8: eight; 9: nine; 10: | ten; 11: eleven; 12: twelve dozen; 13: thirteen; 14: fourteen; 15: fifteen; 16: sixteen;
+    17: seventeen; 18: eighteen; 19: nineteen; 20: twenty; 30: thirty; 40: forty; 50: fifty; 60: sixty; 70: seventy; 80: eighty;
+    90: ninety; 100: hundred hundreds; 1000: thousand thousands; 1000000: million millions; 1000000000: billion billions;
+    1/2: half; 1/4: quarter; 1st: first primary; 2nd: secondary; 3rd: third; 4th: fourth; 5th: fifth; 6th: sixth; 7th: seventh;
+    8th: eighth; 9th: ninth; 10th: tenth'),
+  ('de', 'number', '2: zwei zwo zweimal doppelt*; 1: eins einmal; 3: drei dreimal; 4: vier viermal; 5: fünf fünfmal;
+    6: sechs sechsmal; 7: sieben; 8: acht; 9: neun; 10: zehn; 11: | elf; 12: zwölf dutzend; 20: zwanzig; 30: dreißig dreissig;
+    40: vierzig; 50: fünfzig; 60: sechzig; 70: siebzig; 80: achtzig; 90: neunzig; 100: hundert; 1000: tausend; 1000000: millionen;
+    1/2: halb*; 1st: erste ersten erster erstes; 2nd: zweite zweiten zweiter zweites; 3rd: dritte dritten dritter drittes;
+    4th: vierte*; 5th: fünfte*'),
+  ('de', 'instead', 'first/1: erste ersten erster erstes; first/2: letzte letzten letzter letztes'),
+  ('fr', 'number', '2: deux; 3: trois; 4: quatre; 5: cinq; 6: six; 7: | sept; 8: huit; 9: neuf; 10: dix; 11: onze; 12: douze;
+    20: vingt*; 30: trente; 40: quarante; 50: cinquante; 60: soixante; 100: cents | cent; 1000: mille | mil;
+    1st: premier première; 2nd: deuxième second seconde; 3rd: troisième'),
+  ('es', 'number', '1: uno; 2: | dos; 3: tres; 4: cuatro; 5: cinco; 6: seis; 7: siete; 8: ocho; 9: nueve; 10: diez; 12: doce;
+    20: veinte; 30: treinta; 40: cuarenta; 50: cincuenta; 100: cien ciento cientos; 1000: miles | mil;
+    1st: primer primera primero; 2nd: segundo segunda; 3rd: tercer*'),
+  ('it', 'number', '2: | due; 3: | tre; 4: quattro; 5: cinque; 6: | sei; 7: sette; 8: otto; 9: | nove; 10: dieci; 20: venti;
+    30: trenta; 100: cento; 1000: mille mila; 1st: primo; 2nd: secondo seconda; 3rd: terzo terza'),
+  ('pt', 'number', '2: dois duas; 3: três; 4: quatro; 5: cinco; 6: seis; 7: | sete; 8: oito; 9: | nove; 10: dez; 20: vinte;
+    30: trinta; 100: cem; 1st: primeir*; 3rd: terceir*'),
+  ('nl', 'number', '1: één; 2: twee; 3: drie; 4: | vier; 5: vijf; 6: zes; 7: zeven; 8: | acht; 9: negen; 10: tien; 12: twaalf;
+    20: twintig; 30: dertig; 100: honderd; 1000: duizend; 1st: | eerste; 2nd: tweede; 3rd: derde'),
+  ('pl', 'number', '1: jeden jedna jedno; 2: dwa dwie dwóch; 3: trzy trzech; 4: cztery czterech; 5: pięć pięciu; 6: sześć sześciu;
+    7: siedem siedmiu; 8: osiem ośmiu; 9: dziewięć; 10: dziesięć dziesięciu; 20: dwadzieścia; 30: trzydzieści; 100: sto;
+    1000: tysiąc tysięcy tysiące; 1st: pierwsz*; 3rd: trzeci*'),
+  ('cs', 'number', '1: jeden jedna jedno; 2: dva dvě dvou; 3: tři tří; 4: čtyři čtyř; 5: pět pěti; 6: šest šesti; 7: sedm sedmi;
+    8: osm osmi; 9: devět devíti; 10: deset deseti; 20: dvacet; 30: třicet; 100: sto; 1000: tisíc tisíce; 1st: první; 2nd: druh*;
+    3rd: třetí'),
+  ('ru', 'number', '1: один одна одно одной одного; 2: два две двух двумя; 3: три трех трёх; 4: четыре четырех четырёх;
+    5: пять пяти; 6: шесть шести; 7: семь семи; 8: восемь восьми; 9: девять девяти; 10: десять десяти; 20: двадцать; 30: тридцать;
+    100: сто; 1000: тысяч*; 1000000: миллион*; 1st: перв*; 2nd: второй вторая второе второго второму; 3rd: трети* треть*'),
+  ('uk', 'number', '1: одна одне одного; 2: дві двох | два; 3: трьох | три; 4: чотири чотирьох; 5: пятьох пять пятн*;
+    6: шість шести; 7: сім семи; 8: вісім восьми; 9: девять; 10: десять; 20: двадцять; 100: сто; 1000: тисяч*'),
+  ('tr', 'number', '2: iki; 3: üç; 4: dört; 5: beş; 6: altı; 7: yedi; 8: sekiz; 9: dokuz; 10: | on; 20: yirmi; 30: otuz; 100: yüz;
+    1000: | bin; 1st: birinci ilk; 2nd: ikinci; 3rd: üçüncü'),
+  ('ar', 'number', '1: واحد واحدة; 2: اثنان اثنين اثنتان اثنتين; 3: ثلاث ثلاثة; 4: أربع أربعة; 5: خمس خمسة; 6: ست ستة;
+    7: سبع سبعة; 8: ثماني ثمانية ثمان; 9: تسع تسعة; 10: عشر عشرة; 20: عشرون عشرين; 30: ثلاثون ثلاثين; 100: مئة مائة;
+    1000: ألف آلاف; 1st: الأول الأولى; 2nd: الثاني الثانية'),
+  ('he', 'number', '1: אחד אחת; 2: שניים שתיים שני שתי; 3: שלוש שלושה; 4: ארבע ארבעה; 5: חמש חמישה; 6: שש שישה; 7: שבע שבעה;
+    8: שמונה; 9: תשע תשעה; 10: עשר עשרה; 100: מאה; 1000: אלף אלפים; 1st: ראשון ראשונה הראשון הראשונה'),
+  ('fa', 'number', '1: | یک; 2: دو; 3: سه; 4: چهار; 5: پنج; 6: شش; 7: هفت; 8: هشت; 10: ده; 100: صد; 1000: هزار; 1st: اول نخست;
+    2nd: دوم'),
+  ('hi', 'number', '1: | एक; 2: दो; 3: तीन; 4: चार; 5: पाँच पांच; 6: छह छः; 7: सात; 8: आठ; 9: नौ; 10: दस; 20: बीस; 100: सौ;
+    1000: हज़ार हजार; 1st: पहला पहली पहले; 2nd: दूसरा दूसरी दूसरे'),
+  ('zh', 'number', '1: 一 壱 壹; 2: 二 两 兩 弐; 3: 三; 4: 四; 5: 五; 6: 六; 7: 七; 8: 八; 9: 九; 10: 十; 100: 百; 1000: 千; 10000: 万 萬;
+    100000000: 亿 億; 1/2: 半'),
+  ('ko', 'number', '1: 하나; 2: 둘 두개; 3: 셋 세개; 4: 넷 네개; 5: 다섯; 6: 여섯; 7: 일곱; 8: 여덟; 9: 아홉; 10: 열개; 1st: 첫번째 첫째; 2nd: 두번째 둘째'),
+  ('sv', 'number', '2: två; 3: | tre; 4: fyra; 5: | fem; 6: | sex; 7: sju; 8: åtta; 9: nio; 10: tio; 20: tjugo; 30: trettio;
+    100: hundra; 1000: tusen; 1st: första; 2nd: andra; 3rd: tredje'),
+  ('da', 'number', '2: | to; 3: | tre; 4: | fire; 5: | fem; 6: seks; 7: syv; 8: otte; 9: | ni; 10: | ti; 20: tyve; 30: tredive;
+    100: hundrede; 1000: tusind; 1st: første; 2nd: | anden; 3rd: tredje'),
+  ('no', 'number', '2: | to; 3: | tre; 4: | fire; 5: | fem; 6: seks; 7: syv sju; 8: åtte; 9: | ni; 10: | ti; 20: tjue'),
+  ('fi', 'number', '1: yksi yhden; 2: kaksi kahden; 3: kolme kolmen; 4: neljä neljän; 5: viisi viiden; 6: | kuusi kuuden;
+    7: seitsemän; 8: kahdeksan; 9: yhdeksän; 10: kymmenen; 100: sata; 1000: tuhat tuhatta; 1st: ensimmäi*; 2nd: toinen toisen'),
+  ('hu', 'number', '2: kettő két; 3: három; 4: négy; 5: öt; 6: | hat; 7: hét; 10: tíz'),
+  ('ro', 'number', '2: doi două; 3: trei; 4: patru; 5: cinci; 6: șase; 7: șapte; 10: zece'),
+  ('el', 'number', '2: δύο; 3: τρία τρεις; 4: τέσσερα τέσσερις; 5: πέντε; 6: έξι'),
+  ('id', 'number', '2: dua; 3: tiga; 4: empat; 5: lima; 6: enam'),
+  ('vi', 'number', '2: hai; 5: năm; 6: sáu'),
   -- Weekdays.
-  ('mul', 'date', 'monday',
-    'monday mondays montag montags lundi lunes lunedì maandag poniedział* ponděl* понедельник* понеділ*
-    pazartesi måndag* mandag* maanantai* hétfő* luni δευτέρα الاثنين الإثنين دوشنبه सोमवार senin 周一 星期一 月曜 월요',
-    ''),
-  ('mul', 'date', 'tuesday',
-    'tuesday tuesdays dienstag dienstags mardi martes martedì dinsdag wtorek wtorku wtorki úter* вторник* вівтор* tisdag*
-    tirsdag* tiistai* kedd* marți τρίτη الثلاثاء سهشنبه मंगलवार selasa 火曜 화요',
-    'terça salı'),
-  ('mul', 'date', 'wednesday',
-    'wednesday wednesdays mittwoch mittwochs mercredi miércoles mercoledì quarta woensdag środ* středa středu сред* серед*
-    çarşamba onsdag* keskiviikko* szerda τετάρτη الأربعاء چهارشنبه बुधवार rabu 水曜 수요',
-    ''),
-  ('mul', 'date', 'thursday',
-    'thursday thursdays donnerstag donnerstags jeudi jueves giovedì quinta donderdag czwart* čtvrt* четверг* четвер*
-    perşembe torsdag* torstai* csütörtök joi πέμπτη الخميس پنجشنبه गुरुवार बृहस्पतिवार kamis 木曜 목요',
-    ''),
-  ('mul', 'date', 'friday',
-    'friday fridays freitag freitags vendredi viernes venerdì sexta vrijdag piąt* pátek pátku пятниц* пятниц* fredag*
-    perjantai* péntek vineri παρασκευή الجمعة جمعه शुक्रवार jumat 金曜 금요',
-    'cuma'),
-  ('mul', 'date', 'saturday',
-    'saturday saturdays samstag samstags sonnabend samedi sábado sabato zaterdag sobot* суббот* субот* cumartesi lördag*
-    lørdag* lauantai* szombat sâmbătă σάββατο السبت شنبه शनिवार sabtu 土曜 토요',
-    ''),
-  ('mul', 'date', 'sunday',
-    'sunday sundays sonntag sonntags dimanche domingo domenica zondag niedziel* neděl* воскресень* неділ* pazar
-    söndag* søndag* sunnuntai* vasárnap duminică κυριακή الأحد یکشنبه रविवार minggu 日曜 일요',
-    ''),
-  ('he', 'date', 'tuesday', 'שלישי', ''), ('he', 'date', 'wednesday', 'רביעי', ''), ('he', 'date', 'thursday', 'חמישי', ''),
-  ('he', 'date', 'friday', 'שישי', ''), ('he', 'date', 'saturday', 'שבת', ''),
-  ('pt', 'date', 'monday', 'segunda', ''),
-  ('mul', 'time', 'weekend', 'weekend weekends wochenende', ''),
-  ('en', 'time', 'workday', 'weekday weekdays workday workdays', ''),
+  ('mul', 'date', 'monday: monday mondays montag montags lundi lunes lunedì maandag poniedział* ponděl* понедельник* понеділ*
+    pazartesi måndag* mandag* maanantai* hétfő* luni δευτέρα الاثنين الإثنين دوشنبه सोमवार senin 周一 星期一 月曜 월요; tuesday: tuesday
+    tuesdays dienstag dienstags mardi martes martedì dinsdag wtorek wtorku wtorki úter* вторник* вівтор* tisdag* tirsdag* tiistai*
+    kedd* marți τρίτη الثلاثاء سهشنبه मंगलवार selasa 火曜 화요 | terça salı; wednesday: wednesday wednesdays mittwoch mittwochs
+    mercredi miércoles mercoledì quarta woensdag środ* středa středu сред* серед* çarşamba onsdag* keskiviikko* szerda τετάρτη
+    الأربعاء چهارشنبه बुधवार rabu 水曜 수요; thursday: thursday thursdays donnerstag donnerstags jeudi jueves giovedì quinta donderdag
+    czwart* čtvrt* четверг* четвер* perşembe torsdag* torstai* csütörtök joi πέμπτη الخميس پنجشنبه गुरुवार बृहस्पतिवार kamis 木曜
+    목요; friday: friday fridays freitag freitags vendredi viernes venerdì sexta vrijdag piąt* pátek pátku пятниц* пятниц* fredag*
+    perjantai* péntek vineri παρασκευή الجمعة جمعه शुक्रवार jumat 金曜 금요 | cuma; saturday: saturday saturdays samstag samstags
+    sonnabend samedi sábado sabato zaterdag sobot* суббот* субот* cumartesi lördag* lørdag* lauantai* szombat sâmbătă σάββατο
+    السبت شنبه शनिवार sabtu 土曜 토요; sunday: sunday sundays sonntag sonntags dimanche domingo domenica zondag niedziel* neděl*
+    воскресень* неділ* pazar söndag* søndag* sunnuntai* vasárnap duminică κυριακή الأحد یکشنبه रविवार minggu 日曜 일요'),
+  ('he', 'date', 'tuesday: שלישי; wednesday: רביעי; thursday: חמישי; friday: שישי; saturday: שבת'),
+  ('pt', 'date', 'monday: segunda'),
+  ('mul', 'time', 'weekend: weekend weekends wochenende'),
+  ('en', 'time', 'workday: weekday weekdays workday workdays'),
   -- Months. "may" and "march" are names where they are capitalised, which the comparison sees itself.
-  ('mul', 'date', 'january',
-    'january januar janvier enero gennaio janeiro januari styczeń stycznia leden lednu ledna январ* січ* ocak tammikuu*
-    januarie يناير ינואר ژانویه जनवरी',
-    ''),
-  ('mul', 'date', 'february',
-    'february februar février febrero febbraio fevereiro februari luty lutego únor* феврал* лют* şubat helmikuu* فبراير
-    פברואר فوریه फरवरी',
-    ''),
-  ('mul', 'date', 'march',
-    'märz marzo março maart marzec marca březen března březnu март* берез* maaliskuu* مارس מרץ मार्च',
-    'mars mart marts'),
-  ('mul', 'date', 'april',
-    'april avril abril aprile kwiecień kwietnia duben dubna апрел* квіт* nisan huhtikuu* أبريل ابريل אפריל آوریل अप्रैल',
-    ''),
-  ('mul', 'date', 'may', 'mayo maggio květen května toukokuu* травн* مايو מאי', 'mai maio mei maja maj май мая mayıs'),
-  ('mul', 'date', 'june',
-    'june juni juin junio giugno junho czerwiec czerwca červen června червн* haziran kesäkuu* يونيو יוני ژوئن',
-    'июн* июня'),
-  ('mul', 'date', 'july',
-    'july juli juillet julio luglio julho lipiec lipca červenec července липн* temmuz heinäkuu* июл* يوليو יולי ژوئیه',
-    ''),
-  ('mul', 'date', 'august',
-    'august août agosto augustus sierpień sierpnia srpen srpna август* серпн* ağustos elokuu* augusti أغسطس אוגוסט अगस्त',
-    ''),
-  ('mul', 'date', 'september',
-    'september septembre septiembre settembre setembro wrzesień września září сентябр* верес* eylül syyskuu* سبتمبر ספטמבר
-    सितंबर',
-    ''),
-  ('mul', 'date', 'october',
-    'october oktober octobre octubre ottobre outubro październik* říjen října октябр* жовт* ekim lokakuu* أكتوبر אוקטובר
-    अक्टूबर',
-    ''),
-  ('mul', 'date', 'november', 'november novembre noviembre novembro listopad* ноябр* kasım marraskuu* نوفمبر נובמבר नवंबर', ''),
-  ('mul', 'date', 'december',
-    'december dezember décembre diciembre dicembre dezembro grudzień grudnia prosinec prosince декабр* груд* aralık
-    joulukuu* ديسمبر דצמבר दिसंबर',
-    ''),
-  ('mul', 'time', 'spring', 'frühling frühjahr printemps primavera', ''),
-  ('mul', 'time', 'summer', 'summer sommer été verano estate verão zomer', ''),
-  ('mul', 'time', 'autumn', 'autumn herbst automne otoño autunno outono herfst', ''),
-  ('mul', 'time', 'winter', 'winter hiver invierno inverno', ''),
+  ('mul', 'date', 'january: january januar janvier enero gennaio janeiro januari styczeń stycznia leden lednu ledna январ* січ*
+    ocak tammikuu* januarie يناير ינואר ژانویه जनवरी; february: february februar février febrero febbraio fevereiro februari luty
+    lutego únor* феврал* лют* şubat helmikuu* فبراير פברואר فوریه फरवरी; march: märz marzo março maart marzec marca březen března
+    březnu март* берез* maaliskuu* مارس מרץ मार्च | mars mart marts; april: april avril abril aprile kwiecień kwietnia duben dubna
+    апрел* квіт* nisan huhtikuu* أبريل ابريل אפריל آوریل अप्रैल; may: mayo maggio květen května toukokuu* травн* مايو מאי | mai
+    maio mei maja maj май мая mayıs; june: june juni juin junio giugno junho czerwiec czerwca červen června червн* haziran
+    kesäkuu* يونيو יוני ژوئن | июн* июня; july: july juli juillet julio luglio julho lipiec lipca červenec července липн* temmuz
+    heinäkuu* июл* يوليو יולי ژوئیه; august: august août agosto augustus sierpień sierpnia srpen srpna август* серпн* ağustos
+    elokuu* augusti أغسطس אוגוסט अगस्त; september: september septembre septiembre settembre setembro wrzesień września září
+    сентябр* верес* eylül syyskuu* سبتمبر ספטמבר सितंबर; october: october oktober octobre octubre ottobre outubro październik*
+    říjen října октябр* жовт* ekim lokakuu* أكتوبر אוקטובר अक्टूबर; november: november novembre noviembre novembro listopad*
+    ноябр* kasım marraskuu* نوفمبر נובמבר नवंबर; december: december dezember décembre diciembre dicembre dezembro grudzień grudnia
+    prosinec prosince декабр* груд* aralık joulukuu* ديسمبر דצמבר दिसंबर'),
+  ('mul', 'time', 'spring: frühling frühjahr printemps primavera; summer: summer sommer été verano estate verão zomer;
+    autumn: autumn herbst automne otoño autunno outono herfst; winter: winter hiver invierno inverno'),
   -- Times.
-  ('en', 'time', 'night', 'night nights nightly', ''), ('en', 'time', 'day', 'day days daily', ''),
-  ('en', 'time', 'hour', 'hour hours hourly', ''), ('en', 'time', 'week', 'week weeks weekly', ''),
-  ('en', 'time', 'fortnight', 'fortnight fortnightly biweekly', ''), ('en', 'time', 'month', 'month months monthly', ''),
-  ('en', 'time', 'year', 'year years yearly annual annually', ''), ('en', 'time', 'quarterly', 'quarterly quarters', ''),
-  ('en', 'time', 'minute', 'minute minutes', ''), ('en', 'time', 'today', 'today', ''),
-  ('en', 'time', 'tomorrow', 'tomorrow', ''), ('en', 'time', 'yesterday', 'yesterday', ''),
-  ('en', 'time', 'morning', 'morning mornings', ''), ('en', 'time', 'noon', 'noon midday', ''),
-  ('en', 'time', 'afternoon', 'afternoon afternoons', ''), ('en', 'time', 'evening', 'evening evenings', ''),
-  ('en', 'time', 'midnight', 'midnight', ''),
-  ('de', 'time', 'night', 'nacht nachts nächte nächtlich* nächten', ''),
-  ('de', 'time', 'day', 'tag tage tagen tages täglich*', ''), ('de', 'time', 'hour', 'stunde stunden stündlich*', ''),
-  ('de', 'time', 'week', 'woche wochen wöchentlich*', ''), ('de', 'time', 'month', 'monat monate monaten monats monatlich*', ''),
-  ('de', 'time', 'year', 'jahr jahre jahren jahres jährlich*', ''), ('de', 'time', 'minute', 'minuten', ''),
-  ('de', 'time', 'today', 'heute', ''), ('de', 'time', 'tomorrow', '', 'morgen'), ('de', 'time', 'yesterday', 'gestern', ''),
-  ('de', 'time', 'morning', 'morgens vormittag* frühmorgens', ''), ('de', 'time', 'noon', 'mittag mittags', ''),
-  ('de', 'time', 'evening', 'abend abends', ''), ('de', 'time', 'midnight', 'mitternacht', ''),
-  ('fr', 'time', 'night', 'nuit nuits', ''), ('fr', 'time', 'day', 'jour jours quotidien*', ''),
-  ('fr', 'time', 'hour', 'heure heures', ''), ('fr', 'time', 'week', 'semaine semaines hebdomadaire*', ''),
-  ('fr', 'time', 'month', 'mois mensuel*', ''), ('fr', 'time', 'year', 'année années annuel*', 'an ans'),
-  ('fr', 'time', 'today', 'hui', ''), ('fr', 'time', 'tomorrow', 'demain', ''), ('fr', 'time', 'yesterday', 'hier', ''),
-  ('fr', 'time', 'morning', 'matin', ''), ('fr', 'time', 'evening', 'soir', ''),
-  ('es', 'time', 'night', 'noche noches', ''), ('es', 'time', 'day', 'día días diario* diari*', ''),
-  ('es', 'time', 'hour', 'hora horas', ''), ('es', 'time', 'week', 'semana semanas semanal*', ''),
-  ('es', 'time', 'month', 'mes meses mensual*', ''), ('es', 'time', 'year', 'año años anual*', ''),
-  ('es', 'time', 'today', 'hoy', ''), ('es', 'time', 'tomorrow', 'mañana', ''), ('es', 'time', 'yesterday', 'ayer', ''),
-  ('es', 'time', 'minute', 'minutos minuto', ''),
-  ('it', 'time', 'night', 'notte notti', ''), ('it', 'time', 'day', 'giorno giorni giornalier*', ''),
-  ('it', 'time', 'hour', 'ore', 'ora'), ('it', 'time', 'week', 'settimana settimane settimanal*', ''),
-  ('it', 'time', 'month', 'mese mesi mensil*', ''), ('it', 'time', 'today', 'oggi', ''), ('it', 'time', 'tomorrow', 'domani', ''),
-  ('it', 'time', 'yesterday', 'ieri', ''), ('it', 'time', 'minute', 'minuti', ''),
-  ('pt', 'time', 'night', 'noite noites', ''), ('pt', 'time', 'day', 'diário* diári*', 'dia dias'),
-  ('pt', 'time', 'month', 'mês meses', ''), ('pt', 'time', 'today', 'hoje', ''), ('pt', 'time', 'tomorrow', 'amanhã', ''),
-  ('pt', 'time', 'yesterday', 'ontem', ''),
-  ('nl', 'time', 'night', 'nachten', 'nacht'), ('nl', 'time', 'day', 'dagen dagelijks*', 'dag'),
-  ('nl', 'time', 'hour', 'uur uren', ''), ('nl', 'time', 'week', 'weken wekelijks*', ''),
-  ('nl', 'time', 'month', 'maand maanden maandelijks*', ''), ('nl', 'time', 'today', 'vandaag', ''),
-  ('nl', 'time', 'yesterday', 'gisteren', ''), ('nl', 'time', 'minute', 'minuut minuten', ''),
-  ('pl', 'time', 'night', 'nocy nocą', 'noc'), ('pl', 'time', 'day', 'dzień dni dziennie codzien*', ''),
-  ('pl', 'time', 'hour', 'godzin*', ''), ('pl', 'time', 'week', 'tydzień tygodni* cotygodniow*', ''),
-  ('pl', 'time', 'month', 'miesiąc* miesię*', ''), ('pl', 'time', 'today', 'dziś dzisiaj', ''),
-  ('pl', 'time', 'tomorrow', 'jutro', ''), ('pl', 'time', 'yesterday', 'wczoraj', ''),
-  ('pl', 'time', 'minute', 'minut minuty', ''),
-  ('cs', 'time', 'night', 'noci', 'noc'), ('cs', 'time', 'day', 'denně dny dní', 'den'), ('cs', 'time', 'hour', 'hodin*', ''),
-  ('cs', 'time', 'week', 'týden* týdn*', ''), ('cs', 'time', 'month', 'měsíc*', ''), ('cs', 'time', 'today', 'dnes', ''),
-  ('cs', 'time', 'tomorrow', 'zítra', ''), ('cs', 'time', 'yesterday', 'včera', ''), ('cs', 'time', 'minute', 'minut', ''),
-  ('ru', 'time', 'night', 'ночь ночью ночи', ''), ('ru', 'time', 'day', 'день дня дней ежедневн*', ''),
-  ('ru', 'time', 'hour', 'час часа часов ежечасн*', ''), ('ru', 'time', 'week', 'недел* еженедельн*', ''),
-  ('ru', 'time', 'month', 'месяц* ежемесячн*', ''), ('ru', 'time', 'today', 'сегодня', ''),
-  ('ru', 'time', 'tomorrow', 'завтра', ''), ('ru', 'time', 'yesterday', 'вчера', ''), ('ru', 'time', 'minute', 'минут*', ''),
-  ('ru', 'time', 'morning', 'утром утра', ''), ('ru', 'time', 'evening', 'вечером вечера', ''),
-  ('uk', 'time', 'night', 'ніч вночі ночі', ''), ('uk', 'time', 'day', 'днів щодня', ''), ('uk', 'time', 'hour', 'годин*', ''),
-  ('uk', 'time', 'week', 'тиж* щотижн*', ''), ('uk', 'time', 'month', 'місяц* щомісяч*', ''),
-  ('uk', 'time', 'today', 'сьогодні', ''), ('uk', 'time', 'yesterday', 'вчора', ''), ('uk', 'time', 'minute', 'хвилин*', ''),
-  ('tr', 'time', 'night', 'gece geceleri', ''), ('tr', 'time', 'hour', 'saat saatlik', ''),
-  ('tr', 'time', 'week', 'hafta haftalık', ''), ('tr', 'time', 'today', 'bugün', ''), ('tr', 'time', 'tomorrow', 'yarın', ''),
-  ('tr', 'time', 'yesterday', 'dün', ''), ('tr', 'time', 'minute', 'dakika', ''), ('tr', 'time', 'second', 'saniye', ''),
-  ('ar', 'time', 'hour', 'ساعة ساعات', ''), ('ar', 'time', 'minute', 'دقيقة دقائق', ''),
-  ('ar', 'time', 'second', 'ثانية ثوان ثواني', ''), ('ar', 'time', 'week', 'أسبوع أسابيع', ''),
-  ('ar', 'time', 'month', 'شهر أشهر', ''), ('ar', 'time', 'today', 'اليوم', ''), ('ar', 'time', 'tomorrow', 'غدا', ''),
-  ('ar', 'time', 'yesterday', 'أمس', ''), ('ar', 'time', 'night', 'ليلا الليل', ''),
-  ('ar', 'time', 'morning', 'صباحا الصباح', ''), ('ar', 'time', 'evening', 'مساء المساء', ''),
-  ('he', 'time', 'hour', 'שעה שעות', ''), ('he', 'time', 'minute', 'דקה דקות', ''), ('he', 'time', 'second', 'שנייה שניות', ''),
-  ('he', 'time', 'week', 'שבוע שבועות', ''), ('he', 'time', 'month', 'חודש חודשים', ''), ('he', 'time', 'today', 'היום', ''),
-  ('he', 'time', 'tomorrow', 'מחר', ''), ('he', 'time', 'yesterday', 'אתמול', ''),
-  ('he', 'time', 'night', 'בלילה לילה הלילה', ''), ('he', 'time', 'morning', 'בבוקר', ''), ('he', 'time', 'evening', 'בערב', ''),
-  ('fa', 'time', 'hour', 'ساعت', ''), ('fa', 'time', 'minute', 'دقیقه', ''), ('fa', 'time', 'second', 'ثانیه', ''),
-  ('fa', 'time', 'week', 'هفته', ''), ('fa', 'time', 'month', 'ماه', ''), ('fa', 'time', 'today', 'امروز', ''),
-  ('fa', 'time', 'tomorrow', 'فردا', ''), ('fa', 'time', 'yesterday', 'دیروز', ''), ('fa', 'time', 'night', 'شبها شب', ''),
-  ('hi', 'time', 'hour', 'घंटा घंटे', ''), ('hi', 'time', 'minute', 'मिनट', ''), ('hi', 'time', 'second', 'सेकंड', ''),
-  ('hi', 'time', 'week', 'सप्ताह हफ्ता हफ्ते', ''), ('hi', 'time', 'month', 'महीना महीने', ''), ('hi', 'time', 'today', 'आज', ''),
-  ('hi', 'time', 'night', 'रात', ''), ('hi', 'time', 'day', 'दिन', ''), ('hi', 'time', 'morning', 'सुबह', ''),
-  ('hi', 'time', 'evening', 'शाम', ''),
-  ('zh', 'time', 'second', '秒 초', ''), ('zh', 'time', 'minute', '分', ''), ('zh', 'time', 'hour', '时 時 시', ''),
-  ('zh', 'time', 'day', '日 天', ''), ('zh', 'time', 'week', '周 週 星期 주일', ''), ('zh', 'time', 'month', '月 월', ''),
-  ('zh', 'time', 'year', '年 년', ''), ('zh', 'time', 'today', '今天 今日 오늘', ''), ('zh', 'time', 'tomorrow', '明天 明日 내일', ''),
-  ('zh', 'time', 'yesterday', '昨天 昨日 어제', ''), ('zh', 'time', 'morning', '早 朝 아침', ''), ('zh', 'time', 'noon', '午', ''),
-  ('zh', 'time', 'night', '夜 晚 밤에', ''), ('zh', 'time', 'evening', '夕 저녁', ''),
-  ('sv', 'time', 'night', 'natten nätter', 'natt'), ('sv', 'time', 'day', 'dagar dagligen', 'dag'),
-  ('sv', 'time', 'hour', 'timme timmar', ''), ('sv', 'time', 'week', 'vecka veckor', ''),
-  ('sv', 'time', 'minute', 'minut minuter', ''), ('sv', 'time', 'second', 'sekund sekunder', ''),
-  ('sv', 'time', 'today', 'idag', ''), ('sv', 'time', 'tomorrow', 'imorgon', ''), ('sv', 'time', 'yesterday', 'igår', ''),
-  ('da', 'time', 'night', 'nat natten', ''), ('da', 'time', 'day', 'dage dagligt', 'dag'), ('da', 'time', 'hour', 'timer', ''),
-  ('da', 'time', 'week', 'uge uger', ''), ('da', 'time', 'minute', 'minutter', ''), ('da', 'time', 'second', 'sekunder', ''),
-  ('fi', 'time', 'night', 'yö yöllä', ''), ('fi', 'time', 'day', 'päivä* päivittäin', ''),
-  ('fi', 'time', 'hour', 'tunti tuntia', ''), ('fi', 'time', 'week', 'viikko viikkoa', ''),
-  ('fi', 'time', 'minute', 'minuutti* minuuttia', ''), ('fi', 'time', 'second', 'sekunti* sekuntia', ''),
-  ('fi', 'time', 'today', 'tänään', ''), ('fi', 'time', 'tomorrow', 'huomenna', ''), ('fi', 'time', 'yesterday', 'eilen', ''),
+  ('en', 'time', 'night: night nights nightly; day: day days daily; hour: hour hours hourly; week: week weeks weekly;
+    fortnight: fortnight fortnightly biweekly; month: month months monthly; year: year years yearly annual annually;
+    quarterly: quarterly quarters; minute: minute minutes; today: today; tomorrow: tomorrow; yesterday: yesterday;
+    morning: morning mornings; noon: noon midday; afternoon: afternoon afternoons; evening: evening evenings;
+    midnight: midnight'),
+  ('de', 'time', 'night: nacht nachts nächte nächtlich* nächten; day: tag tage tagen tages täglich*;
+    hour: stunde stunden stündlich*; week: woche wochen wöchentlich*; month: monat monate monaten monats monatlich*;
+    year: jahr jahre jahren jahres jährlich*; minute: minuten; today: heute; tomorrow: | morgen; yesterday: gestern;
+    morning: morgens vormittag* frühmorgens; noon: mittag mittags; evening: abend abends; midnight: mitternacht'),
+  ('fr', 'time', 'night: nuit nuits; day: jour jours quotidien*; hour: heure heures; week: semaine semaines hebdomadaire*;
+    month: mois mensuel*; year: année années annuel* | an ans; today: hui; tomorrow: demain; yesterday: hier; morning: matin;
+    evening: soir'),
+  ('es', 'time', 'night: noche noches; day: día días diario* diari*; hour: hora horas; week: semana semanas semanal*;
+    month: mes meses mensual*; year: año años anual*; today: hoy; tomorrow: mañana; yesterday: ayer; minute: minutos minuto'),
+  ('it', 'time', 'night: notte notti; day: giorno giorni giornalier*; hour: ore | ora; week: settimana settimane settimanal*;
+    month: mese mesi mensil*; today: oggi; tomorrow: domani; yesterday: ieri; minute: minuti'),
+  ('pt', 'time', 'night: noite noites; day: diário* diári* | dia dias; month: mês meses; today: hoje; tomorrow: amanhã;
+    yesterday: ontem'),
+  ('nl', 'time', 'night: nachten | nacht; day: dagen dagelijks* | dag; hour: uur uren; week: weken wekelijks*;
+    month: maand maanden maandelijks*; today: vandaag; yesterday: gisteren; minute: minuut minuten'),
+  ('pl', 'time', 'night: nocy nocą | noc; day: dzień dni dziennie codzien*; hour: godzin*; week: tydzień tygodni* cotygodniow*;
+    month: miesiąc* miesię*; today: dziś dzisiaj; tomorrow: jutro; yesterday: wczoraj; minute: minut minuty'),
+  ('cs', 'time', 'night: noci | noc; day: denně dny dní | den; hour: hodin*; week: týden* týdn*; month: měsíc*; today: dnes;
+    tomorrow: zítra; yesterday: včera; minute: minut'),
+  ('ru', 'time', 'night: ночь ночью ночи; day: день дня дней ежедневн*; hour: час часа часов ежечасн*; week: недел* еженедельн*;
+    month: месяц* ежемесячн*; today: сегодня; tomorrow: завтра; yesterday: вчера; minute: минут*; morning: утром утра;
+    evening: вечером вечера'),
+  ('uk', 'time', 'night: ніч вночі ночі; day: днів щодня; hour: годин*; week: тиж* щотижн*; month: місяц* щомісяч*;
+    today: сьогодні; yesterday: вчора; minute: хвилин*'),
+  ('tr', 'time', 'night: gece geceleri; hour: saat saatlik; week: hafta haftalık; today: bugün; tomorrow: yarın; yesterday: dün;
+    minute: dakika; second: saniye'),
+  ('ar', 'time', 'hour: ساعة ساعات; minute: دقيقة دقائق; second: ثانية ثوان ثواني; week: أسبوع أسابيع; month: شهر أشهر;
+    today: اليوم; tomorrow: غدا; yesterday: أمس; night: ليلا الليل; morning: صباحا الصباح; evening: مساء المساء'),
+  ('he', 'time', 'hour: שעה שעות; minute: דקה דקות; second: שנייה שניות; week: שבוע שבועות; month: חודש חודשים; today: היום;
+    tomorrow: מחר; yesterday: אתמול; night: בלילה לילה הלילה; morning: בבוקר; evening: בערב'),
+  ('fa', 'time', 'hour: ساعت; minute: دقیقه; second: ثانیه; week: هفته; month: ماه; today: امروز; tomorrow: فردا;
+    yesterday: دیروز; night: شبها شب'),
+  ('hi', 'time', 'hour: घंटा घंटे; minute: मिनट; second: सेकंड; week: सप्ताह हफ्ता हफ्ते; month: महीना महीने; today: आज;
+    night: रात; day: दिन; morning: सुबह; evening: शाम'),
+  ('zh', 'time', 'second: 秒 초; minute: 分; hour: 时 時 시; day: 日 天; week: 周 週 星期 주일; month: 月 월; year: 年 년; today: 今天 今日 오늘;
+    tomorrow: 明天 明日 내일; yesterday: 昨天 昨日 어제; morning: 早 朝 아침; noon: 午; night: 夜 晚 밤에; evening: 夕 저녁'),
+  ('sv', 'time', 'night: natten nätter | natt; day: dagar dagligen | dag; hour: timme timmar; week: vecka veckor;
+    minute: minut minuter; second: sekund sekunder; today: idag; tomorrow: imorgon; yesterday: igår'),
+  ('da', 'time', 'night: nat natten; day: dage dagligt | dag; hour: timer; week: uge uger; minute: minutter; second: sekunder'),
+  ('fi', 'time', 'night: yö yöllä; day: päivä* päivittäin; hour: tunti tuntia; week: viikko viikkoa; minute: minuutti* minuuttia;
+    second: sekunti* sekuntia; today: tänään; tomorrow: huomenna; yesterday: eilen'),
   -- Units, with their symbols. Symbols whose case tells are compared as they are written, too.
-  ('mul', 'time', 'second',
-    'seconds sec secs secondes sekunde sekunden segundos secondi seconden sekund sekundy секунд*',
-    'second s'),
-  ('mul', 'time', 'millisecond', 'ms millisecond milliseconds millisekunden', ''),
-  ('mul', 'time', 'microsecond', 'µs μs microseconds', ''), ('mul', 'time', 'nanosecond', 'ns nanoseconds', ''),
-  ('mul', 'unit', 'byte', 'byte bytes octets', ''), ('mul', 'unit', 'bit', 'bits', 'bit'),
-  ('mul', 'unit', 'kB', 'kb kilobyte kilobytes', ''), ('mul', 'unit', 'MB', 'mb megabyte megabytes', ''),
-  ('mul', 'unit', 'GB', 'gb gigabyte gigabytes', ''), ('mul', 'unit', 'TB', 'tb terabyte terabytes', ''),
-  ('mul', 'unit', 'PB', 'pb petabyte petabytes', ''), ('mul', 'unit', 'KiB', 'kib', ''), ('mul', 'unit', 'MiB', 'mib', ''),
-  ('mul', 'unit', 'GiB', 'gib', ''), ('mul', 'unit', 'TiB', 'tib', ''), ('mul', 'unit', 'Mbit', 'mbit mbps', ''),
-  ('mul', 'unit', 'Gbit', 'gbit gbps', ''), ('mul', 'unit', 'kbit', 'kbit kbps', ''),
-  ('mul', 'unit', 'percent', '% percent prozent pourcent procent процент* パーセ', ''), ('mul', 'unit', 'permille', '‰', ''),
-  ('mul', 'unit', 'degree', '° degree degrees', ''), ('mul', 'unit', 'celsius', 'celsius °c ℃', ''),
-  ('mul', 'unit', 'fahrenheit', 'fahrenheit °f', ''),
-  ('mul', 'unit', 'meter', 'meter meters metre metres metern mètres metros', ''),
-  ('mul', 'unit', 'km', 'km kilometer kilometers kilometres', ''), ('mul', 'unit', 'cm', 'cm', ''),
-  ('mul', 'unit', 'mm', 'mm', ''), ('mul', 'unit', 'mile', 'mile miles', ''), ('mul', 'unit', 'foot', 'feet', ''),
-  ('mul', 'unit', 'inch', 'inch inches', ''), ('mul', 'unit', 'kg', 'kg kilogram kilograms', ''),
-  ('mul', 'unit', 'gram', 'gram grams gramm', ''), ('mul', 'unit', 'mg', 'mg', ''), ('mul', 'unit', 'ton', 'tonne tonnes', ''),
-  ('mul', 'unit', 'pound', 'lb lbs', ''), ('mul', 'unit', 'liter', 'liter liters litre litres', ''),
-  ('mul', 'unit', 'ml', 'ml', ''), ('mul', 'unit', 'hz', 'hz', ''), ('mul', 'unit', 'khz', 'khz', ''),
-  ('mul', 'unit', 'mhz', 'mhz', ''), ('mul', 'unit', 'ghz', 'ghz', ''), ('mul', 'unit', 'watt', 'watt watts', ''),
-  ('mul', 'unit', 'kw', 'kw kilowatt*', ''), ('mul', 'unit', 'kwh', 'kwh', ''), ('mul', 'unit', 'mwh', 'mwh', ''),
-  ('mul', 'unit', 'volt', 'volt volts', ''), ('mul', 'unit', 'ampere', 'ampere amperes', ''), ('mul', 'unit', 'mah', 'mah', ''),
-  ('mul', 'unit', 'px', 'px pixel pixels', ''), ('mul', 'unit', 'rem', 'rem', ''), ('mul', 'unit', 'core', 'vcpu vcpus', ''),
-  ('mul', 'unit', 'rpm', 'rpm', ''), ('mul', 'unit', 'qps', 'qps rps', ''), ('mul', 'unit', 'dollar', '$ usd dollar dollars', ''),
-  ('mul', 'unit', 'euro', '€ eur euro euros', ''), ('mul', 'unit', 'gbp', '£ gbp', ''),
-  ('mul', 'unit', 'yen', '¥ jpy yen 円 元', ''), ('mul', 'unit', 'won', '원', ''), ('mul', 'unit', 'rupee', '₹ inr rupees', ''),
-  ('mul', 'unit', 'franc', 'chf', ''), ('mul', 'unit', 'cent', 'cents', ''), ('mul', 'unit', 'rouble', 'рубл*', ''),
+  ('mul', 'time', 'second: seconds sec secs secondes sekunde sekunden segundos secondi seconden sekund sekundy секунд* | second s;
+    millisecond: ms millisecond milliseconds millisekunden; microsecond: µs μs microseconds; nanosecond: ns nanoseconds'),
+  ('mul', 'unit', 'byte: byte bytes octets; bit: bits | bit; kB: kb kilobyte kilobytes; MB: mb megabyte megabytes;
+    GB: gb gigabyte gigabytes; TB: tb terabyte terabytes; PB: pb petabyte petabytes; KiB: kib; MiB: mib; GiB: gib; TiB: tib;
+    Mbit: mbit mbps; Gbit: gbit gbps; kbit: kbit kbps; percent: % percent prozent pourcent procent процент* パーセ; permille: ‰;
+    degree: ° degree degrees; celsius: celsius °c ℃; fahrenheit: fahrenheit °f; meter: meter meters metre metres metern mètres
+    metros; km: km kilometer kilometers kilometres; cm: cm; mm: mm; mile: mile miles; foot: feet; inch: inch inches;
+    kg: kg kilogram kilograms; gram: gram grams gramm; mg: mg; ton: tonne tonnes; pound: lb lbs; liter: liter liters litre litres;
+    ml: ml; hz: hz; khz: khz; mhz: mhz; ghz: ghz; watt: watt watts; kw: kw kilowatt*; kwh: kwh; mwh: mwh; volt: volt volts;
+    ampere: ampere amperes; mah: mah; px: px pixel pixels; rem: rem; core: vcpu vcpus; rpm: rpm; qps: qps rps;
+    dollar: $ usd dollar dollars; euro: € eur euro euros; gbp: £ gbp; yen: ¥ jpy yen 円 元; won: 원; rupee: ₹ inr rupees; franc: chf;
+    cent: cents; rouble: рубл*'),
   -- Words of which one replaces the other.
-  ('en', 'instead', 'on/1', 'enabled enable enables enabling activated activate on', ''),
-  ('en', 'instead', 'on/2', 'disabled disable disables disabling deactivated deactivate off', ''),
-  ('en', 'instead', 'time/1', 'before until', ''), ('en', 'instead', 'time/2', 'after', ''),
-  ('en', 'instead', 'time/3', 'during while', ''),
-  ('en', 'instead', 'allow/1',
-    'allow allows allowed allowing permit permits permitted accept accepts accepted grant grants granted allowlist
-    whitelist',
-    ''),
-  ('en', 'instead', 'allow/2',
-    'deny denies denied denying forbid forbids forbidden reject rejects rejected block blocks blocked blocking refuse
-    refused revoke revokes revoked denylist blacklist',
-    ''),
-  ('en', 'instead', 'often/1', 'always', ''), ('en', 'instead', 'often/2', 'never', ''),
-  ('en', 'instead', 'often/3', 'sometimes occasionally', ''), ('en', 'instead', 'often/4', 'rarely seldom', ''),
-  ('en', 'instead', 'often/5', 'often frequently', ''),
-  ('en', 'instead', 'bound/1', 'min minimum minimal least lowest smallest fewest', ''),
-  ('en', 'instead', 'bound/2', 'max maximum maximal most highest largest biggest', ''),
-  ('en', 'instead', 'more/1',
-    'more higher greater larger bigger above over exceeds longer faster upper newer later increase increases increased
-    increasing raise raises raised grow grows grew up',
-    ''),
-  ('en', 'instead', 'more/2',
-    'less fewer lower smaller below under shorter slower older earlier decrease decreases decreased decreasing reduce
-    reduces reduced lowers lowered shrink shrinks down',
-    ''),
-  ('en', 'instead', 'true/1', 'true yes pass passes passed passing succeeds succeeded success valid right correct', ''),
-  ('en', 'instead', 'true/2', 'false no fail fails failed failing failure broken wrong', ''),
-  ('en', 'instead', 'open/1', 'open opens opened', ''), ('en', 'instead', 'open/2', 'close closes closed shut', ''),
-  ('en', 'instead', 'start/1', 'start starts started starting begin begins began', ''),
-  ('en', 'instead', 'start/2', 'stop stops stopped stopping end ends ended finish finishes finished', ''),
-  ('en', 'instead', 'add/1', 'add adds added insert inserts inserted create creates created install installs installed', ''),
-  ('en', 'instead', 'add/2', 'remove removes removed delete deletes deleted drop drops dropped uninstall', ''),
-  ('en', 'instead', 'with/1', 'with', ''), ('en', 'instead', 'with/2', 'without', ''), ('en', 'instead', 'to/1', 'to into', ''),
-  ('en', 'instead', 'to/2', 'from out', ''), ('en', 'instead', 'all/1', 'all every each', ''),
-  ('en', 'instead', 'all/2', 'none no', ''), ('en', 'instead', 'all/3', 'some', ''),
-  ('en', 'instead', 'write/1',
-    'write writes writing written push pushes send sends upload uploads encode encodes encrypt encrypts',
-    ''),
-  ('en', 'instead', 'write/2',
-    'read reads reading pull pulls receive receives download downloads decode decodes decrypt decrypts',
-    ''),
-  ('en', 'instead', 'public/1', 'public', ''), ('en', 'instead', 'public/2', 'private internal secret', ''),
-  ('en', 'instead', 'left/1', 'left', ''), ('en', 'instead', 'left/2', 'right', ''), ('en', 'instead', 'first/1', 'first', ''),
-  ('en', 'instead', 'first/2', 'last', ''), ('en', 'instead', 'env/1', 'production prod', ''),
-  ('en', 'instead', 'env/2', 'staging', ''), ('en', 'instead', 'env/3', 'development dev', ''),
-  ('en', 'instead', 'env/4', 'test testing', ''), ('en', 'instead', 'sync/1', 'sync synchronous synchronously', ''),
-  ('en', 'instead', 'sync/2', 'async asynchronous asynchronously', ''), ('en', 'instead', 'and/1', 'and both', ''),
-  ('en', 'instead', 'and/2', 'or either', ''), ('en', 'instead', 'must/1', 'must required mandatory', ''),
-  ('en', 'instead', 'must/2', 'optional optionally may', ''), ('en', 'instead', 'lock/1', 'lock locks locked', ''),
-  ('en', 'instead', 'lock/2', 'unlock unlocks unlocked', ''), ('en', 'instead', 'log/1', 'login', ''),
-  ('en', 'instead', 'log/2', 'logout', ''),
-  ('en', 'instead', 'best/1', 'best better good fast hot high strong full ascending asc horizontal horizontally parallel', ''),
-  ('en', 'instead', 'best/2', 'worst worse bad slow cold low weak empty descending desc vertical vertically serial', ''),
-  ('en', 'instead', 'color/1', 'red', ''), ('en', 'instead', 'color/2', 'green', ''), ('en', 'instead', 'color/3', 'blue', ''),
-  ('en', 'instead', 'color/4', 'yellow', ''), ('en', 'instead', 'color/5', 'black', ''),
-  ('en', 'instead', 'color/6', 'white', ''), ('en', 'instead', 'place/1', 'north northern', ''),
-  ('en', 'instead', 'place/2', 'south southern', ''), ('en', 'instead', 'place/3', 'east eastern', ''),
-  ('en', 'instead', 'place/4', 'west western', ''), ('en', 'instead', 'side/1', 'client', ''),
-  ('en', 'instead', 'side/2', 'server', ''), ('en', 'instead', 'io/1', 'input', ''), ('en', 'instead', 'io/2', 'output', ''),
-  ('mul', 'instead', 'zone/1', 'utc gmt', ''), ('mul', 'instead', 'zone/2', 'cet', ''), ('mul', 'instead', 'zone/3', 'cest', ''),
-  ('mul', 'instead', 'zone/4', 'est', ''), ('mul', 'instead', 'zone/5', 'edt', ''), ('mul', 'instead', 'zone/6', 'pst', ''),
-  ('mul', 'instead', 'zone/7', 'pdt', ''), ('mul', 'instead', 'zone/8', 'bst', ''), ('mul', 'instead', 'zone/9', 'ist', ''),
-  ('mul', 'instead', 'day/1', '', 'am'), ('mul', 'instead', 'day/2', 'pm', ''), ('mul', 'instead', 'than/1', '< <= ≤', ''),
-  ('mul', 'instead', 'than/2', '> >= ≥', ''), ('mul', 'instead', 'than/3', '= ==', ''), ('mul', 'instead', 'than/4', '!= ≠', ''),
-  ('mul', 'instead', 'mark/1', '✅ ✓ ✔ 👍', ''), ('mul', 'instead', 'mark/2', '❌ ✗ ✘ 👎 ⛔ 🚫', ''),
-  ('de', 'instead', 'on/1', 'aktiviert* aktiv eingeschaltet* freigegeben angeschaltet* an ein', ''),
-  ('de', 'instead', 'on/2', 'deaktiviert* inaktiv ausgeschaltet* gesperrt* abgeschaltet* aus', ''),
-  ('de', 'instead', 'time/1', 'vor vorher bevor bis', ''), ('de', 'instead', 'time/2', 'nach nachher nachdem', ''),
-  ('de', 'instead', 'time/3', 'während', ''),
-  ('de', 'instead', 'allow/1', 'erlaubt* erlauben zulassen zugelassen darf dürfen', ''),
-  ('de', 'instead', 'allow/2', 'verboten* verbieten untersagt* abgelehnt* ablehnen verweigert*', ''),
-  ('de', 'instead', 'often/1', 'immer stets', ''), ('de', 'instead', 'often/2', 'nie niemals', ''),
-  ('de', 'instead', 'often/3', 'manchmal', ''), ('de', 'instead', 'often/4', 'selten', ''),
-  ('de', 'instead', 'often/5', 'oft häufig', ''), ('de', 'instead', 'bound/1', 'mindestens minimal* minimum wenigstens', ''),
-  ('de', 'instead', 'bound/2', 'höchstens maximal* maximum', ''),
-  ('de', 'instead', 'more/1', 'mehr höher* größer* über länger* schneller* erhöht* steigt oben neuer* später', ''),
-  ('de', 'instead', 'more/2',
-    'weniger niedriger* kleiner* unter kürzer* langsamer* gesenkt* senkt sinkt unten älter* früher',
-    ''),
-  ('de', 'instead', 'true/1', 'ja wahr richtig gelingt', ''), ('de', 'instead', 'true/2', 'nein falsch scheitert', ''),
-  ('de', 'instead', 'open/1', 'offen öffnet geöffnet', ''), ('de', 'instead', 'open/2', 'geschlossen schließt zu', ''),
-  ('de', 'instead', 'start/1', 'startet beginnt gestartet', ''), ('de', 'instead', 'start/2', 'endet stoppt gestoppt', ''),
-  ('de', 'instead', 'with/1', 'mit', ''), ('de', 'instead', 'with/2', 'ohne', ''),
-  ('de', 'instead', 'all/1', 'alle jede jeder jedes', ''), ('de', 'instead', 'all/2', 'keine keiner kein', ''),
-  ('de', 'instead', 'left/1', 'links linke*', ''), ('de', 'instead', 'left/2', 'rechts rechte*', ''),
-  ('de', 'instead', 'public/1', 'öffentlich*', ''), ('de', 'instead', 'public/2', 'privat* intern* geheim*', ''),
-  ('de', 'instead', 'write/1', 'schreibt', ''), ('de', 'instead', 'write/2', 'liest', ''), ('de', 'instead', 'and/1', 'und', ''),
-  ('de', 'instead', 'and/2', 'oder', ''),
-  ('fr', 'instead', 'on/1', 'activé* allumé*', ''), ('fr', 'instead', 'on/2', 'désactivé* éteint*', ''),
-  ('fr', 'instead', 'time/1', 'avant', ''), ('fr', 'instead', 'time/2', 'après', ''), ('fr', 'instead', 'time/3', 'pendant', ''),
-  ('fr', 'instead', 'allow/1', 'autorisé* permis* accepté*', ''), ('fr', 'instead', 'allow/2', 'interdit* refusé*', ''),
-  ('fr', 'instead', 'often/1', 'toujours', ''), ('fr', 'instead', 'often/2', 'jamais', ''),
-  ('fr', 'instead', 'bound/1', 'moins minimum', ''), ('fr', 'instead', 'bound/2', 'plus maximum', ''),
-  ('fr', 'instead', 'open/1', 'ouvert*', ''), ('fr', 'instead', 'open/2', 'fermé*', ''),
-  ('fr', 'instead', 'true/1', 'oui vrai', ''), ('fr', 'instead', 'true/2', 'non faux', ''),
-  ('fr', 'instead', 'with/1', 'avec', ''), ('fr', 'instead', 'with/2', 'sans', ''), ('fr', 'instead', 'left/1', 'gauche', ''),
-  ('fr', 'instead', 'left/2', 'droite', ''),
-  ('es', 'instead', 'on/1', 'activad* habilitad* encendid*', ''),
-  ('es', 'instead', 'on/2', 'desactivad* deshabilitad* inhabilitad* apagad*', ''), ('es', 'instead', 'time/1', 'antes', ''),
-  ('es', 'instead', 'time/2', 'después', ''), ('es', 'instead', 'time/3', 'durante', ''),
-  ('es', 'instead', 'allow/1', 'permitid* aceptad* permite', ''),
-  ('es', 'instead', 'allow/2', 'prohibid* denegad* rechazad* prohíbe', ''), ('es', 'instead', 'often/1', 'siempre', ''),
-  ('es', 'instead', 'often/2', 'nunca jamás', ''), ('es', 'instead', 'bound/1', 'mínimo menos menor', ''),
-  ('es', 'instead', 'bound/2', 'máximo más mayor', ''), ('es', 'instead', 'open/1', 'abiert*', ''),
-  ('es', 'instead', 'open/2', 'cerrad*', ''), ('es', 'instead', 'with/1', 'con', ''), ('es', 'instead', 'with/2', 'sin', ''),
-  ('es', 'instead', 'left/1', 'izquierda', ''), ('es', 'instead', 'left/2', 'derecha', ''),
-  ('it', 'instead', 'on/1', 'attivat* abilitat* acces*', ''), ('it', 'instead', 'on/2', 'disattivat* disabilitat* spent*', ''),
-  ('it', 'instead', 'time/1', 'prima', ''), ('it', 'instead', 'time/2', 'dopo', ''),
-  ('it', 'instead', 'allow/1', 'permess* consentit*', ''), ('it', 'instead', 'allow/2', 'vietat* negat*', ''),
-  ('it', 'instead', 'often/1', 'sempre', ''), ('it', 'instead', 'often/2', 'mai', ''),
-  ('it', 'instead', 'bound/1', 'minimo meno', ''), ('it', 'instead', 'bound/2', 'massimo più', ''),
-  ('it', 'instead', 'open/1', 'apert*', ''), ('it', 'instead', 'open/2', 'chius*', ''), ('it', 'instead', 'with/1', 'con', ''),
-  ('it', 'instead', 'with/2', 'senza', ''),
-  ('pt', 'instead', 'on/1', 'ativad* habilitad* ligad*', ''), ('pt', 'instead', 'on/2', 'desativad* desabilitad* desligad*', ''),
-  ('pt', 'instead', 'time/1', 'antes', ''), ('pt', 'instead', 'time/2', 'depois após', ''),
-  ('pt', 'instead', 'allow/1', 'permitid*', ''), ('pt', 'instead', 'allow/2', 'proibid* negad*', ''),
-  ('pt', 'instead', 'often/1', 'sempre', ''), ('pt', 'instead', 'often/2', 'nunca', ''),
-  ('pt', 'instead', 'bound/1', 'mínimo menos', ''), ('pt', 'instead', 'bound/2', 'máximo mais', ''),
-  ('pt', 'instead', 'open/1', 'abert*', ''), ('pt', 'instead', 'open/2', 'fechad*', ''), ('pt', 'instead', 'with/1', 'com', ''),
-  ('pt', 'instead', 'with/2', 'sem', ''),
-  ('nl', 'instead', 'on/1', 'ingeschakeld* actief aan', ''), ('nl', 'instead', 'on/2', 'uitgeschakeld* inactief uit', ''),
-  ('nl', 'instead', 'time/1', 'voor voordat', ''), ('nl', 'instead', 'time/2', 'na nadat', ''),
-  ('nl', 'instead', 'allow/1', 'toegestaan', ''), ('nl', 'instead', 'allow/2', 'verboden geweigerd', ''),
-  ('nl', 'instead', 'often/1', 'altijd', ''), ('nl', 'instead', 'often/2', 'nooit', ''),
-  ('nl', 'instead', 'bound/1', 'minimaal minstens', ''), ('nl', 'instead', 'bound/2', 'maximaal hoogstens', ''),
-  ('nl', 'instead', 'with/1', 'met', ''), ('nl', 'instead', 'with/2', 'zonder', ''), ('nl', 'instead', 'open/1', 'open', ''),
-  ('nl', 'instead', 'open/2', 'dicht gesloten', ''),
-  ('pl', 'instead', 'on/1', 'włączon* aktywn*', ''), ('pl', 'instead', 'on/2', 'wyłączon* nieaktywn*', ''),
-  ('pl', 'instead', 'time/1', 'przed', ''), ('pl', 'instead', 'time/2', 'po', ''), ('pl', 'instead', 'allow/1', 'dozwolon*', ''),
-  ('pl', 'instead', 'allow/2', 'zabronion*', ''), ('pl', 'instead', 'often/1', 'zawsze', ''),
-  ('pl', 'instead', 'often/2', 'nigdy', ''), ('pl', 'instead', 'bound/1', 'najmniej minim*', ''),
-  ('pl', 'instead', 'bound/2', 'najwyżej maks*', ''), ('pl', 'instead', 'open/1', 'otwart*', ''),
-  ('pl', 'instead', 'open/2', 'zamknięt*', ''),
-  ('cs', 'instead', 'on/1', 'zapnut* aktivní', ''), ('cs', 'instead', 'on/2', 'vypnut* neaktivní', ''),
-  ('cs', 'instead', 'time/1', 'před', ''), ('cs', 'instead', 'time/2', 'po', ''), ('cs', 'instead', 'allow/1', 'povolen*', ''),
-  ('cs', 'instead', 'allow/2', 'zakázán*', ''), ('cs', 'instead', 'often/1', 'vždy', ''),
-  ('cs', 'instead', 'often/2', 'nikdy', ''), ('cs', 'instead', 'bound/1', 'nejméně minim*', ''),
-  ('cs', 'instead', 'bound/2', 'nejvýše maxim*', ''), ('cs', 'instead', 'open/1', 'otevřen*', ''),
-  ('cs', 'instead', 'open/2', 'zavřen*', ''),
-  ('ru', 'instead', 'on/1', 'включ* активн*', ''), ('ru', 'instead', 'on/2', 'отключ* выключ* неактивн*', ''),
-  ('ru', 'instead', 'time/1', 'до перед', ''), ('ru', 'instead', 'time/2', 'после', ''),
-  ('ru', 'instead', 'time/3', 'вовремя', ''), ('ru', 'instead', 'allow/1', 'разреш* можно', ''),
-  ('ru', 'instead', 'allow/2', 'запрещ* нельзя', ''), ('ru', 'instead', 'often/1', 'всегда', ''),
-  ('ru', 'instead', 'often/2', 'никогда', ''), ('ru', 'instead', 'bound/1', 'минимум минимальн* менее меньше', ''),
-  ('ru', 'instead', 'bound/2', 'максимум максимальн* более больше', ''), ('ru', 'instead', 'open/1', 'открыт*', ''),
-  ('ru', 'instead', 'open/2', 'закрыт*', ''), ('ru', 'instead', 'with/1', 'с со', ''), ('ru', 'instead', 'with/2', 'без', ''),
-  ('uk', 'instead', 'on/1', 'увімкн* активн*', ''), ('uk', 'instead', 'on/2', 'вимкн* неактивн*', ''),
-  ('uk', 'instead', 'time/1', 'до перед', ''), ('uk', 'instead', 'time/2', 'після', ''),
-  ('uk', 'instead', 'allow/1', 'дозволен* можна', ''), ('uk', 'instead', 'allow/2', 'заборонен*', ''),
-  ('uk', 'instead', 'often/1', 'завжди', ''), ('uk', 'instead', 'often/2', 'ніколи', ''),
-  ('uk', 'instead', 'open/1', 'відкрит* відчинен*', ''), ('uk', 'instead', 'open/2', 'закрит* зачинен*', ''),
-  ('tr', 'instead', 'on/1', 'etkin açık', ''), ('tr', 'instead', 'on/2', 'dışı kapalı', ''),
-  ('tr', 'instead', 'time/1', 'önce', ''), ('tr', 'instead', 'time/2', 'sonra', ''),
-  ('tr', 'instead', 'often/1', 'zaman daima', ''), ('tr', 'instead', 'often/2', 'asla', ''),
-  ('tr', 'instead', 'bound/1', 'az asgari', ''), ('tr', 'instead', 'bound/2', 'fazla çok azami', ''),
-  ('tr', 'instead', 'have/1', 'var vardır', ''), ('tr', 'instead', 'have/2', 'yok yoktur', ''),
-  ('ar', 'instead', 'on/1', 'تفعيل مفعل مفعلة تشغيل', ''), ('ar', 'instead', 'on/2', 'تعطيل معطل معطلة إيقاف', ''),
-  ('ar', 'instead', 'time/1', 'قبل', ''), ('ar', 'instead', 'time/2', 'بعد', ''), ('ar', 'instead', 'often/1', 'دائما', ''),
-  ('ar', 'instead', 'often/2', 'أبدا', ''), ('ar', 'instead', 'allow/1', 'مسموح يسمح', ''),
-  ('ar', 'instead', 'allow/2', 'ممنوع يمنع', ''), ('ar', 'instead', 'bound/1', 'الأدنى الأقل', ''),
-  ('ar', 'instead', 'bound/2', 'الأقصى الأكثر', ''), ('ar', 'instead', 'open/1', 'مفتوح مفتوحا مفتوحة', ''),
-  ('ar', 'instead', 'open/2', 'مغلق مغلقا مغلقة', ''),
-  ('he', 'instead', 'on/1', 'מופעל פעיל', ''), ('he', 'instead', 'on/2', 'מושבת כבוי', ''),
-  ('he', 'instead', 'time/1', 'לפני', ''), ('he', 'instead', 'time/2', 'אחרי', ''), ('he', 'instead', 'often/1', 'תמיד', ''),
-  ('he', 'instead', 'often/2', 'לעולם', ''), ('he', 'instead', 'allow/1', 'מותר', ''), ('he', 'instead', 'allow/2', 'אסור', ''),
-  ('he', 'instead', 'open/1', 'פתוח פתוחה', ''), ('he', 'instead', 'open/2', 'סגור סגורה', ''),
-  ('fa', 'instead', 'on/1', 'فعال روشن', ''), ('fa', 'instead', 'on/2', 'غیرفعال خاموش', ''),
-  ('fa', 'instead', 'time/1', 'قبل پیش', ''), ('fa', 'instead', 'time/2', 'بعد پس', ''),
-  ('fa', 'instead', 'often/1', 'همیشه', ''), ('fa', 'instead', 'often/2', 'هرگز', ''), ('fa', 'instead', 'allow/1', 'مجاز', ''),
-  ('fa', 'instead', 'allow/2', 'ممنوع', ''),
-  ('hi', 'instead', 'on/1', 'चालू सक्षम सक्रिय', ''), ('hi', 'instead', 'on/2', 'बंद अक्षम निष्क्रिय', ''),
-  ('hi', 'instead', 'time/1', 'पहले', ''), ('hi', 'instead', 'time/2', 'बाद', ''), ('hi', 'instead', 'often/1', 'हमेशा', ''),
-  ('hi', 'instead', 'often/2', 'कभी', ''), ('hi', 'instead', 'bound/1', 'न्यूनतम', ''),
-  ('hi', 'instead', 'bound/2', 'अधिकतम', ''),
-  ('zh', 'instead', 'time/1', '前', ''), ('zh', 'instead', 'time/2', '后 後', ''),
-  ('zh', 'instead', 'on/1', '启用 开启 启动 有効 有效 オン', ''), ('zh', 'instead', 'on/2', '停用 关闭 停止 無効 无效 オフ', ''),
-  ('zh', 'instead', 'open/1', '开 開', ''), ('zh', 'instead', 'open/2', '关 關 閉 闭', ''),
-  ('zh', 'instead', 'allow/1', '允许 许可 許可', ''), ('zh', 'instead', 'allow/2', '禁止 拒绝 拒否', ''),
-  ('zh', 'instead', 'side/1', '上', ''), ('zh', 'instead', 'side/2', '下', ''), ('zh', 'instead', 'hand/1', '左', ''),
-  ('zh', 'instead', 'hand/2', '右', ''), ('zh', 'instead', 'size/1', '大 多 高 长 長 增 増 新 快 速 入', ''),
-  ('zh', 'instead', 'size/2', '小 少 低 短 减 減 旧 慢 遅 出', ''), ('zh', 'instead', 'often/1', '总是 始终 常に 必ず', ''),
-  ('zh', 'instead', 'often/2', '从不 决不 決して', ''), ('zh', 'instead', 'in/1', '内', ''), ('zh', 'instead', 'in/2', '外', ''),
-  ('ko', 'instead', 'time/1', '전에', ''), ('ko', 'instead', 'time/2', '후에', ''), ('ko', 'instead', 'often/1', '항상', ''),
-  ('ko', 'instead', 'often/2', '절대', ''), ('ko', 'instead', 'allow/1', '허용', ''), ('ko', 'instead', 'allow/2', '거부 금지', ''),
-  ('ko', 'instead', 'bound/1', '최소', ''), ('ko', 'instead', 'bound/2', '최대', ''), ('ko', 'instead', 'open/1', '열려 열린', ''),
-  ('ko', 'instead', 'open/2', '닫혀 닫힌', ''),
-  ('sv', 'instead', 'on/1', 'aktiverad* på', ''), ('sv', 'instead', 'on/2', 'inaktiverad* avaktiverad* av', ''),
-  ('sv', 'instead', 'time/1', 'före innan', ''), ('sv', 'instead', 'time/2', 'efter', ''),
-  ('sv', 'instead', 'often/1', 'alltid', ''), ('sv', 'instead', 'often/2', 'aldrig', ''),
-  ('sv', 'instead', 'allow/1', 'tillåt*', ''), ('sv', 'instead', 'allow/2', 'förbjud*', ''),
-  ('sv', 'instead', 'open/1', 'öppen öppet', ''), ('sv', 'instead', 'open/2', 'stängd stängt', ''),
-  ('sv', 'instead', 'with/1', 'med', ''), ('sv', 'instead', 'with/2', 'utan', ''),
-  ('da', 'instead', 'on/1', 'aktiveret', ''), ('da', 'instead', 'on/2', 'deaktiveret', ''),
-  ('da', 'instead', 'time/1', 'før inden', ''), ('da', 'instead', 'time/2', 'efter etter', ''),
-  ('da', 'instead', 'often/1', 'altid alltid', ''), ('da', 'instead', 'often/2', 'aldrig aldri', ''),
-  ('da', 'instead', 'allow/1', 'tilladt tillatt', ''), ('da', 'instead', 'allow/2', 'forbudt', ''),
-  ('da', 'instead', 'open/1', 'åben åpen', ''), ('da', 'instead', 'open/2', 'lukket stengt', ''),
-  ('da', 'instead', 'with/1', 'med', ''), ('da', 'instead', 'with/2', 'uden uten', ''),
-  ('fi', 'instead', 'on/1', 'päällä käytössä', ''), ('fi', 'instead', 'on/2', 'pois', ''),
-  ('fi', 'instead', 'time/1', 'ennen', ''), ('fi', 'instead', 'time/2', 'jälkeen', ''), ('fi', 'instead', 'often/1', 'aina', ''),
-  ('fi', 'instead', 'often/2', 'koskaan', ''), ('fi', 'instead', 'open/1', 'auki', ''), ('fi', 'instead', 'open/2', 'kiinni', ''),
-  ('fi', 'instead', 'allow/1', 'sallittu', ''), ('fi', 'instead', 'allow/2', 'kielletty', ''),
+  ('en', 'instead', 'on/1: enabled enable enables enabling activated activate on; on/2: disabled disable disables disabling
+    deactivated deactivate off; time/1: before until; time/2: after; time/3: during while; allow/1: allow allows allowed allowing
+    permit permits permitted accept accepts accepted grant grants granted allowlist whitelist; allow/2: deny denies denied denying
+    forbid forbids forbidden reject rejects rejected block blocks blocked blocking refuse refused revoke revokes revoked denylist
+    blacklist; often/1: always; often/2: never; often/3: sometimes occasionally; often/4: rarely seldom;
+    often/5: often frequently; bound/1: min minimum minimal least lowest smallest fewest; bound/2: max maximum maximal most
+    highest largest biggest; more/1: more higher greater larger bigger above over exceeds longer faster upper newer later increase
+    increases increased increasing raise raises raised grow grows grew up; more/2: less fewer lower smaller below under shorter
+    slower older earlier decrease decreases decreased decreasing reduce reduces reduced lowers lowered shrink shrinks down;
+    true/1: true yes pass passes passed passing succeeds succeeded success valid right correct; true/2: false no fail fails failed
+    failing failure broken wrong; open/1: open opens opened; open/2: close closes closed shut; start/1: start starts started
+    starting begin begins began; start/2: stop stops stopped stopping end ends ended finish finishes finished; add/1: add adds
+    added insert inserts inserted create creates created install installs installed; add/2: remove removes removed delete deletes
+    deleted drop drops dropped uninstall; with/1: with; with/2: without; to/1: to into; to/2: from out; all/1: all every each;
+    all/2: none no; all/3: some; write/1: write writes writing written push pushes send sends upload uploads encode encodes
+    encrypt encrypts; write/2: read reads reading pull pulls receive receives download downloads decode decodes decrypt decrypts;
+    public/1: public; public/2: private internal secret; left/1: left; left/2: right; first/1: first; first/2: last;
+    env/1: production prod; env/2: staging; env/3: development dev; env/4: test testing; sync/1: sync synchronous synchronously;
+    sync/2: async asynchronous asynchronously; and/1: and both; and/2: or either; must/1: must required mandatory;
+    must/2: optional optionally may; lock/1: lock locks locked; lock/2: unlock unlocks unlocked; log/1: login; log/2: logout;
+    best/1: best better good fast hot high strong full ascending asc horizontal horizontally parallel; best/2: worst worse bad
+    slow cold low weak empty descending desc vertical vertically serial; color/1: red; color/2: green; color/3: blue;
+    color/4: yellow; color/5: black; color/6: white; place/1: north northern; place/2: south southern; place/3: east eastern;
+    place/4: west western; side/1: client; side/2: server; io/1: input; io/2: output'),
+  ('mul', 'instead', 'zone/1: utc gmt; zone/2: cet; zone/3: cest; zone/4: est; zone/5: edt; zone/6: pst; zone/7: pdt; zone/8: bst;
+    zone/9: ist; day/1: | am; day/2: pm; than/1: < <= ≤; than/2: > >= ≥; than/3: = ==; than/4: != ≠; mark/1: ✅ ✓ ✔ 👍;
+    mark/2: ❌ ✗ ✘ 👎 ⛔ 🚫'),
+  ('de', 'instead', 'on/1: aktiviert* aktiv eingeschaltet* freigegeben angeschaltet* an ein; on/2: deaktiviert* inaktiv
+    ausgeschaltet* gesperrt* abgeschaltet* aus; time/1: vor vorher bevor bis; time/2: nach nachher nachdem; time/3: während;
+    allow/1: erlaubt* erlauben zulassen zugelassen darf dürfen; allow/2: verboten* verbieten untersagt* abgelehnt* ablehnen
+    verweigert*; often/1: immer stets; often/2: nie niemals; often/3: manchmal; often/4: selten; often/5: oft häufig;
+    bound/1: mindestens minimal* minimum wenigstens; bound/2: höchstens maximal* maximum; more/1: mehr höher* größer* über länger*
+    schneller* erhöht* steigt oben neuer* später; more/2: weniger niedriger* kleiner* unter kürzer* langsamer* gesenkt* senkt
+    sinkt unten älter* früher; true/1: ja wahr richtig gelingt; true/2: nein falsch scheitert; open/1: offen öffnet geöffnet;
+    open/2: geschlossen schließt zu; start/1: startet beginnt gestartet; start/2: endet stoppt gestoppt; with/1: mit;
+    with/2: ohne; all/1: alle jede jeder jedes; all/2: keine keiner kein; left/1: links linke*; left/2: rechts rechte*;
+    public/1: öffentlich*; public/2: privat* intern* geheim*; write/1: schreibt; write/2: liest; and/1: und; and/2: oder'),
+  ('fr', 'instead', 'on/1: activé* allumé*; on/2: désactivé* éteint*; time/1: avant; time/2: après; time/3: pendant;
+    allow/1: autorisé* permis* accepté*; allow/2: interdit* refusé*; often/1: toujours; often/2: jamais; bound/1: moins minimum;
+    bound/2: plus maximum; open/1: ouvert*; open/2: fermé*; true/1: oui vrai; true/2: non faux; with/1: avec; with/2: sans;
+    left/1: gauche; left/2: droite'),
+  ('es', 'instead', 'on/1: activad* habilitad* encendid*; on/2: desactivad* deshabilitad* inhabilitad* apagad*; time/1: antes;
+    time/2: después; time/3: durante; allow/1: permitid* aceptad* permite; allow/2: prohibid* denegad* rechazad* prohíbe;
+    often/1: siempre; often/2: nunca jamás; bound/1: mínimo menos menor; bound/2: máximo más mayor; open/1: abiert*;
+    open/2: cerrad*; with/1: con; with/2: sin; left/1: izquierda; left/2: derecha'),
+  ('it', 'instead', 'on/1: attivat* abilitat* acces*; on/2: disattivat* disabilitat* spent*; time/1: prima; time/2: dopo;
+    allow/1: permess* consentit*; allow/2: vietat* negat*; often/1: sempre; often/2: mai; bound/1: minimo meno;
+    bound/2: massimo più; open/1: apert*; open/2: chius*; with/1: con; with/2: senza'),
+  ('pt', 'instead', 'on/1: ativad* habilitad* ligad*; on/2: desativad* desabilitad* desligad*; time/1: antes; time/2: depois após;
+    allow/1: permitid*; allow/2: proibid* negad*; often/1: sempre; often/2: nunca; bound/1: mínimo menos; bound/2: máximo mais;
+    open/1: abert*; open/2: fechad*; with/1: com; with/2: sem'),
+  ('nl', 'instead', 'on/1: ingeschakeld* actief aan; on/2: uitgeschakeld* inactief uit; time/1: voor voordat; time/2: na nadat;
+    allow/1: toegestaan; allow/2: verboden geweigerd; often/1: altijd; often/2: nooit; bound/1: minimaal minstens;
+    bound/2: maximaal hoogstens; with/1: met; with/2: zonder; open/1: open; open/2: dicht gesloten'),
+  ('pl', 'instead', 'on/1: włączon* aktywn*; on/2: wyłączon* nieaktywn*; time/1: przed; time/2: po; allow/1: dozwolon*;
+    allow/2: zabronion*; often/1: zawsze; often/2: nigdy; bound/1: najmniej minim*; bound/2: najwyżej maks*; open/1: otwart*;
+    open/2: zamknięt*'),
+  ('cs', 'instead', 'on/1: zapnut* aktivní; on/2: vypnut* neaktivní; time/1: před; time/2: po; allow/1: povolen*;
+    allow/2: zakázán*; often/1: vždy; often/2: nikdy; bound/1: nejméně minim*; bound/2: nejvýše maxim*; open/1: otevřen*;
+    open/2: zavřen*'),
+  ('ru', 'instead', 'on/1: включ* активн*; on/2: отключ* выключ* неактивн*; time/1: до перед; time/2: после; time/3: вовремя;
+    allow/1: разреш* можно; allow/2: запрещ* нельзя; often/1: всегда; often/2: никогда; bound/1: минимум минимальн* менее меньше;
+    bound/2: максимум максимальн* более больше; open/1: открыт*; open/2: закрыт*; with/1: с со; with/2: без'),
+  ('uk', 'instead', 'on/1: увімкн* активн*; on/2: вимкн* неактивн*; time/1: до перед; time/2: після; allow/1: дозволен* можна;
+    allow/2: заборонен*; often/1: завжди; often/2: ніколи; open/1: відкрит* відчинен*; open/2: закрит* зачинен*'),
+  ('tr', 'instead', 'on/1: etkin açık; on/2: dışı kapalı; time/1: önce; time/2: sonra; often/1: zaman daima; often/2: asla;
+    bound/1: az asgari; bound/2: fazla çok azami; have/1: var vardır; have/2: yok yoktur'),
+  ('ar', 'instead', 'on/1: تفعيل مفعل مفعلة تشغيل; on/2: تعطيل معطل معطلة إيقاف; time/1: قبل; time/2: بعد; often/1: دائما;
+    often/2: أبدا; allow/1: مسموح يسمح; allow/2: ممنوع يمنع; bound/1: الأدنى الأقل; bound/2: الأقصى الأكثر;
+    open/1: مفتوح مفتوحا مفتوحة; open/2: مغلق مغلقا مغلقة'),
+  ('he', 'instead', 'on/1: מופעל פעיל; on/2: מושבת כבוי; time/1: לפני; time/2: אחרי; often/1: תמיד; often/2: לעולם; allow/1: מותר;
+    allow/2: אסור; open/1: פתוח פתוחה; open/2: סגור סגורה'),
+  ('fa', 'instead', 'on/1: فعال روشن; on/2: غیرفعال خاموش; time/1: قبل پیش; time/2: بعد پس; often/1: همیشه; often/2: هرگز;
+    allow/1: مجاز; allow/2: ممنوع'),
+  ('hi', 'instead', 'on/1: चालू सक्षम सक्रिय; on/2: बंद अक्षम निष्क्रिय; time/1: पहले; time/2: बाद; often/1: हमेशा; often/2: कभी;
+    bound/1: न्यूनतम; bound/2: अधिकतम'),
+  ('zh', 'instead', 'time/1: 前; time/2: 后 後; on/1: 启用 开启 启动 有効 有效 オン; on/2: 停用 关闭 停止 無効 无效 オフ; open/1: 开 開; open/2: 关 關 閉 闭;
+    allow/1: 允许 许可 許可; allow/2: 禁止 拒绝 拒否; side/1: 上; side/2: 下; hand/1: 左; hand/2: 右; size/1: 大 多 高 长 長 增 増 新 快 速 入;
+    size/2: 小 少 低 短 减 減 旧 慢 遅 出; often/1: 总是 始终 常に 必ず; often/2: 从不 决不 決して; in/1: 内; in/2: 外'),
+  ('ko', 'instead', 'time/1: 전에; time/2: 후에; often/1: 항상; often/2: 절대; allow/1: 허용; allow/2: 거부 금지; bound/1: 최소; bound/2: 최대;
+    open/1: 열려 열린; open/2: 닫혀 닫힌'),
+  ('sv', 'instead', 'on/1: aktiverad* på; on/2: inaktiverad* avaktiverad* av; time/1: före innan; time/2: efter; often/1: alltid;
+    often/2: aldrig; allow/1: tillåt*; allow/2: förbjud*; open/1: öppen öppet; open/2: stängd stängt; with/1: med; with/2: utan'),
+  ('da', 'instead', 'on/1: aktiveret; on/2: deaktiveret; time/1: før inden; time/2: efter etter; often/1: altid alltid;
+    often/2: aldrig aldri; allow/1: tilladt tillatt; allow/2: forbudt; open/1: åben åpen; open/2: lukket stengt; with/1: med;
+    with/2: uden uten'),
+  ('fi', 'instead', 'on/1: päällä käytössä; on/2: pois; time/1: ennen; time/2: jälkeen; often/1: aina; often/2: koskaan;
+    open/1: auki; open/2: kiinni; allow/1: sallittu; allow/2: kielletty'),
   -- Prefixes and endings that make the opposite of a word.
-  ('mul', 'prefix', 'not',
-    'un in im il ir dis non de dé des dés mis anti ab mal ent on ne nie bez без бес не небез ni na epä ei غير لا ن نا بی אי
-    בלתי अ अन ना नि nem de- o u a',
-    ''),
-  ('mul', 'prefixes', 'in/1', 'in im ein en em an auf up over pre on for hyper в вклю зап wł zap aan op vor ante head pro', ''),
-  ('mul', 'prefixes', 'in/2',
-    'de ex out aus dis ab zu down under post off back hypo вы отклю выклю вып wył vyp uit af neer nach counter anti',
-    ''),
-  ('mul', 'suffix', 'not', 'less free los frei sız siz suz süz ton tön loos lös løs mentes telen talan', ''),
-  ('mul', 'suffixes', 'with/1', 'ful voll lı li lu lü full haltig more lich ige', ''),
-  ('mul', 'suffixes', 'with/2', 'less los sız siz suz süz free frei', '')
-) as v (language, class, means, words, shared_words)
-cross join lateral (
-  select w.word, false from regexp_split_to_table(v.words, '\s+') as w (word)
-  union select w.word, true from regexp_split_to_table(v.shared_words, '\s+') as w (word)
-) as w (word, is_shared)
-where w.word <> ''
-on conflict do nothing;
+  ('mul', 'prefix', 'not: un in im il ir dis non de dé des dés mis anti ab mal ent on ne nie bez без бес не небез ni na epä ei غير
+    لا ن نا بی אי בלתי अ अन ना नि nem de- o u a'),
+  ('mul', 'prefixes', 'in/1: in im ein en em an auf up over pre on for hyper в вклю зап wł zap aan op vor ante head pro; in/2: de
+    ex out aus dis ab zu down under post off back hypo вы отклю выклю вып wył vyp uit af neer nach counter anti'),
+  ('mul', 'suffix', 'not: less free los frei sız siz suz süz ton tön loos lös løs mentes telen talan'),
+  ('mul', 'suffixes', 'with/1: ful voll lı li lu lü full haltig more lich ige; with/2: less los sız siz suz süz free frei')
+) as v (language, class, meanings)
+cross join regexp_split_to_table(v.meanings, ';\s*') as m (entry)
+cross join lateral regexp_split_to_table(split_part(m.entry, ': ', 2), '\s*\|\s*') with ordinality as half (words, place)
+cross join lateral regexp_split_to_table(half.words, '\s+') as w (word)
+where w.word <> '' on conflict do nothing;

@@ -2,18 +2,15 @@
 -- calls compare_words() for each candidate.
 
 create function duplicates.max_parsed_chars() returns integer language sql immutable parallel safe return 65536;
-
 comment on function duplicates.max_parsed_chars is
   'How many characters are parsed into words at once: a longer text may have more words than fit into one tsvector.';
 
 create function duplicates.max_compared_chars() returns integer language sql immutable parallel safe return 131072;
-
 comment on function duplicates.max_compared_chars is
-  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only '
-  'exact duplicates are found.';
+  'The greatest length of a text, in characters, that is compared with others word by word. Of longer ones only exact duplicates '
+  'are found.';
 
-create function duplicates.distinct_words(content text)
-returns text[]
+create function duplicates.distinct_words(content text) returns text[]
 language sql stable parallel safe strict set search_path = ''
 -- to_tsvector warns about and skips words over 2 kB; the warning is of no use here.
 set client_min_messages = warning
@@ -29,25 +26,23 @@ return case
       pg_catalog.regexp_replace(pg_catalog.substr(content, piece.start, duplicates.max_parsed_chars()),
         '([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])', '\1 ', 'g')))) as w (lexeme))
 end;
-
 comment on function duplicates.distinct_words is
   'The distinct words of a text in lower case; for scripts without spaces, its characters.';
 
 create type duplicates.used_word as (place integer, word text, spelling text, is_start boolean, is_flag boolean, adjoins boolean);
 comment on type duplicates.used_word is
-  'A word where it stands in a text: its place, the word in lower case and as it is written, whether a sentence '
-  'begins with it, whether it is an option of a command, and whether nothing stands between it and the character '
-  'before.';
+  'A word where it stands in a text: its place, the word in lower case and as it is written, whether a sentence begins with it, '
+  'whether it is an option of a command, and whether nothing stands between it and the character before.';
 
 create function duplicates.plain_text(content text) returns text
-language plpgsql immutable parallel safe strict set search_path = ''
-as $$
+language plpgsql immutable parallel safe strict set search_path = '' as $$
 begin
   content := normalize(content, nfkc);
   if octet_length(content) > length(content) then
     -- Vowel marks, joiners and invisible characters make no other word; digits of other scripts are digits.
     content := translate(
-      regexp_replace(content, '[\u00ad\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640\u200b-\u200f\u2060\ufe0f\ufeff]', '', 'g'),
+      regexp_replace(
+        content, '[\u00ad\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640\u200b-\u200f\u2060\ufe0f\ufeff]', '', 'g'),
       '٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९০১২৩৪৫৬৭৮৯๐๑๒๓๔๕๖๗๘๙’ʼ−–',
       '01234567890123456789012345678901234567890123456789''''--');
     if content ~ '[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]' then
@@ -67,12 +62,10 @@ begin
     content := regexp_replace(content, '([\u0400-\u04ff])''(?=[\u0400-\u04ff])', '\1', 'g');
   end if;
   return regexp_replace(content, '\mcannot\M', 'can not', 'gi');
-end
-$$;
-
+end $$;
 comment on function duplicates.plain_text is
-  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters '
-  'of scripts without spaces apart.';
+  'A text in one form: digits of every script as ASCII, without marks and joiners, contractions in full, characters of scripts '
+  'without spaces apart.';
 
 create function duplicates.used_words(content text) returns duplicates.used_word[]
 language sql immutable parallel safe strict set search_path = ''
@@ -92,16 +85,13 @@ return (
   from pg_catalog.regexp_matches(duplicates.plain_text(content) collate pg_catalog.pg_c_utf8,
     '([^[:alnum:]_<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫]*)'
     -- A number with its parts, as in 10:30, 2026-03-01 and 2.4.1; a word; a sign that compares or measures.
-    || '([0-9]+(?:[.,:/-][0-9]+)*|[[:alpha:]_\u0900-\u0dff][[:alnum:]_\u0900-\u0dff]*|[<>!=]=|[[:alnum:]]|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])',
-    'g') with ordinality as t (found, place));
-
+    || '([0-9]+(?:[.,:/-][0-9]+)*|[[:alpha:]_\u0900-\u0dff][[:alnum:]_\u0900-\u0dff]*|[<>!=]=|[[:alnum:]]'
+    || '|[<>=≤≥≠%‰$€£¥₹°✅❌✓✗✔✘👍👎⛔🚫])', 'g') with ordinality as t (found, place));
 comment on function duplicates.used_words is 'The words of a text in their order.';
 
-create function duplicates.stemmer_of(language text) returns regdictionary
-language sql stable parallel safe set search_path = ''
+create function duplicates.stemmer_of(language text) returns regdictionary language sql stable parallel safe set search_path = ''
 return (case when language = any (words.languages()) and language <> 'none' then 'pg_catalog.' || language || '_stem'
   else 'pg_catalog.english_stem' end)::pg_catalog.regdictionary;
-
 comment on function duplicates.stemmer_of is 'The dictionary that stems the words of a language.';
 
 -- Counts the words of both texts, looks up the meanings of those that differ, and compares the rest by their stems.
@@ -125,12 +115,12 @@ begin atomic
         and bool_or(u.word !~ '^[0-9-]') as is_code,
       -- Of options, identifiers and symbols of units, such as -v and mW, the case tells.
       bool_or(u.is_flag or position('_' in u.word) > 1 or u.spelling ~ '[[:lower:]][[:upper:]]')
-        and array_agg(distinct u.spelling) filter (where u.side = 1) <> array_agg(distinct u.spelling) filter (where u.side = 2) as is_recased,
+        and array_agg(distinct u.spelling) filter (where u.side = 1)
+          <> array_agg(distinct u.spelling) filter (where u.side = 2) as is_recased,
       bool_or(u.spelling <> u.word and not u.is_start) as is_capital, bool_or(u.spelling <> u.word
         and u.is_start) as is_beginning,
       bool_or(u.spelling = u.word) and upper(u.word) <> u.word as is_lower
-    from uses u
-    group by u.word
+    from uses u group by u.word
   ), rough as materialized (
     -- Texts that share little are compared no further.
     select count(*) filter (where in_one > 0 and in_other > 0) > 0.4 * count(*) as is_near from counted
@@ -143,8 +133,7 @@ begin atomic
     from (
       select v.language, count(*) as words, max(count(*)) over () as most
       from duplicates.telling_words v join counted c on c.word = v.word
-      where v.class = 'marker' and (select is_near from rough)
-      group by v.language) m
+      where v.class = 'marker' and (select is_near from rough) group by v.language) m
     where m.words >= 0.7 * m.most
   ), grams as (
     select g.gram, count(*) filter (where u.side = 1) - count(*) filter (where u.side = 2) as surplus
@@ -152,8 +141,7 @@ begin atomic
     cross join lateral (values
       (case when u.is_joined then u.word || u.behind end),
       (case when u.is_joined and u.is_second_joined then u.word || u.behind || u.second_behind end)) as g (gram)
-    where u.word ~ '^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]$' and g.gram is not null
-    group by g.gram
+    where u.word ~ '^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]$' and g.gram is not null group by g.gram
     having count(*) filter (where u.side = 1) <> count(*) filter (where u.side = 2)
   ), changed as materialized (
     select s.word, s.in_one - s.in_other as surplus from stemmed s where s.in_one <> s.in_other and (select is_near from rough)
@@ -192,14 +180,12 @@ begin atomic
   ), keys as materialized (
     select k.key, sum(k.in_one) as in_one, sum(k.in_other) as in_other, bool_or(k.is_stop) as is_stop,
       bool_or(k.is_code) or bool_or(k.is_capital) and not bool_or(k.is_lower) and not bool_or(k.is_stop) as is_name
-    from keyed k
-    group by k.key
+    from keyed k group by k.key
   ), slots as materialized (
     -- Where one text has another word than the other between the same two words.
     select u.word, u.before, u.behind, count(*) filter (where u.side = 1) - count(*) filter (where u.side = 2) as surplus
     from uses u
-    where (select is_near from rough)
-    group by u.word, u.before, u.behind
+    where (select is_near from rough) group by u.word, u.before, u.behind
     having count(*) filter (where u.side = 1) <> count(*) filter (where u.side = 2)
   )
   select
@@ -209,8 +195,7 @@ begin atomic
       from keys k), 0)::real,
     exists (
       select from meanings m
-      where m.class <> 'instead' and m.choice = 1
-      group by m.class, m.means
+      where m.class <> 'instead' and m.choice = 1 group by m.class, m.means
       having sum(m.surplus) <> 0)
     or exists (select from counted c where c.is_recased)
     -- Names of people, which Chinese, Japanese and Korean tell by a title.
@@ -288,23 +273,18 @@ begin atomic
           left(b.word, at) || substr(b.word, at + 2, 1) || regexp_replace(substr(b.word, at + 3), '^z', 'r'),
           left(b.word, at) || regexp_replace(substr(b.word, at + 3), '^z', 'r')));
 end;
-
 comment on function duplicates.compare_used_words is
-  'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; '
-  'frequent words weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a '
-  'unit, a date, a time, a name or the opposite of one another, or two words have changed places, so that the texts '
-  'don''t say the same, however similar they are.';
+  'How much of their words two texts share, from 0 to 1: the Jaccard index of stems, without regard to word order; frequent '
+  'words weigh half. is_distinguished: the words that differ hold a negation or its prefix, a number, a unit, a date, a time, a '
+  'name or the opposite of one another, or two words have changed places, so that the texts don''t say the same, however similar '
+  'they are.';
 
 create function duplicates.compare_words(
-  one text, other text, language text default 'english', out similarity real, out is_distinguished boolean)
-returns record
+  one text, other text, language text default 'english', out similarity real, out is_distinguished boolean) returns record
 language sql stable parallel safe strict set search_path = ''
 return duplicates.compare_used_words(duplicates.used_words(one), duplicates.used_words(other), language);
-
 comment on function duplicates.compare_words is
   'compare_used_words() of two texts, whose words are stemmed by the rules of a language.';
-
-grant execute on function
-  duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words, duplicates.plain_text,
-  duplicates.used_words, duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words
-to l9_agent, l9_admin;
+grant execute on function duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words,
+  duplicates.plain_text, duplicates.used_words, duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words to
+  l9_agent, l9_admin;

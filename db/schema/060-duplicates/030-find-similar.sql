@@ -1,13 +1,10 @@
 -- Finds near-duplicates of a text. resolve_similar(), similar_to_memory() and reflect() call find_similar().
 
-create function duplicates.similarity_threshold()
-returns real
-language sql immutable parallel safe set search_path = ''
+create function duplicates.similarity_threshold() returns real language sql immutable parallel safe set search_path = ''
 return 0.75;
-
 comment on function duplicates.similarity_threshold is
-  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the '
-  'pairs it was judged on.';
+  'The lowest similarity at which two memories count as near-duplicates. docs/explanation/duplicates.md lists the pairs it was '
+  'judged on.';
 
 -- A place with few memories is compared whole. In others the candidates are the best by words and the nearest by
 -- meaning.
@@ -21,9 +18,7 @@ set search_path = pg_catalog, extensions
 -- The scan goes on past rows of other places, which must not push a near-duplicate out.
 set hnsw.iterative_scan = 'relaxed_order' set hnsw.ef_search = 100 set max_parallel_workers_per_gather = 0
 -- ranking.walk_words() explains this setting.
-set enable_sort = off
-as $$
-#variable_conflict use_variable
+set enable_sort = off as $$
 declare
   max_compared constant integer := 50;
   max_candidates constant integer := 10;
@@ -73,21 +68,21 @@ begin
     place.user_id := user_id;
     place.kinds := array[kind];
     place.excluded_packet_id := except_id;
-    candidates := ranking.find_by_words(rare_words, (ranking.weigh_words(rare_words, array[scope], project_id)).weights, place, max_candidates);
+    candidates := ranking.find_by_words(
+      rare_words, (ranking.weigh_words(rare_words, array[scope], project_id)).weights, place, max_candidates);
 
     select m.dimensions into dimensions from public.embedding_models m
     where m.model = find_similar.model and m.state = 'serving' and vector_dims(content_vector) = 1536;
     if found then
-      -- Of several that are equally far, the index returns any, depending on rows that the caller cannot read: where they would not
-      -- all be candidates, none of them is.
+      -- Of several that are equally far, the index returns any, depending on rows that the caller cannot read: where they
+      -- would not all be candidates, none of them is.
       execute format($sql$
         with nearest as materialized (
           select p.packet_id, %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s as distance
           from public.memory_embeddings e
           join public.packet_store p on p.packet_id = e.packet_id
           where e.model = %3$L and e.embedding_type = 'content' and %8$s and %7$s and %4$s
-          order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s
-          limit %5$s + 1
+          order by %1$s operator(extensions.<=>) extensions.subvector($8, 1, %6$s)::%2$s limit %5$s + 1
         )
         select array_agg(n.packet_id) from nearest n
         where n.distance < (select case when count(*) > %5$s then max(o.distance) else 'infinity' end from nearest o)$sql$,
@@ -106,8 +101,8 @@ begin
   return query
   with compared as materialized (
     select p.packet_id, p.content_hash,
-      -- Similar meaning raises the similarity a quarter of the way to the cosine. More would equate `writes to` and `reads from`,
-      -- whose cosine is .97.
+      -- Similar meaning raises the similarity a quarter of the way to the cosine. More would equate `writes to` and
+      -- `reads from`, whose cosine is .97.
       greatest(w.similarity, (3 * w.similarity + (
         select (1 - (e.vector operator(extensions.<=>) content_vector))::real
         from public.memory_embeddings e
@@ -125,19 +120,15 @@ begin
     where not w.is_distinguished and p.packet_id = any (candidates)
       and length(p.envelope ->> 'content') <= duplicates.max_compared_chars()
       -- The same words in another case or indentation that tells are another text.
-      and (p.content_hash <> packets.content_hash(content) or packets.text_identity(p.envelope ->> 'content') = packets.text_identity(content))
+      and (p.content_hash <> packets.content_hash(find_similar.content)
+        or packets.text_identity(p.envelope ->> 'content') = packets.text_identity(find_similar.content))
   )
   select c.packet_id, least(c.similarity, 1)::real, c.content_hash
   from compared c
-  where c.similarity >= duplicates.similarity_threshold()
-  order by c.similarity desc, c.packet_id
-  limit max_candidates;
-end
-$$;
-
+  where c.similarity >= duplicates.similarity_threshold() order by c.similarity desc, c.packet_id limit max_candidates;
+end $$;
 comment on function duplicates.find_similar is
-  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, '
-  'most similar first. It compares words and, if a vector of the text is given, meaning. A text whose differing '
-  'words hold a negation, a value or an opposite is not one.';
-
+  'Near-duplicates of a text among memories of one owner, scope, project, branch and kind that the caller may read, most similar '
+  'first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a negation, a '
+  'value or an opposite is not one.';
 grant execute on function duplicates.similarity_threshold, duplicates.find_similar to l9_agent, l9_admin;

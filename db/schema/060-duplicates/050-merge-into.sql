@@ -3,11 +3,8 @@
 
 create function duplicates.merge_into(
   target public.packet_store, content text, tags text[], parent_ids uuid[], ttl timestamptz, importance real, metadata jsonb,
-  envelope jsonb)
-returns public.save_result
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_variable
+  envelope jsonb) returns public.save_result
+language plpgsql volatile set search_path = '' as $$
 declare
   answer public.save_result;
   saved public.packet_store;
@@ -42,8 +39,7 @@ begin
     update public.packet_store p set
       envelope = merged_envelope, tags = merged_tags, parent_ids = merged_parents, ttl = merged_ttl,
       importance_score = merged_importance, metadata = merged_metadata
-    where p.packet_id = target.packet_id
-    returning p.* into saved;
+    where p.packet_id = target.packet_id returning p.* into saved;
     answer.status := 'updated';
     answer.memory := saved;
   exception
@@ -52,12 +48,9 @@ begin
       answer := null;
   end;
   return answer;
-end
-$$;
-
+end $$;
 comment on function duplicates.merge_into is
-  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of '
-  'a field the newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is '
-  'new; the result is null if the two can''t be merged.';
-
+  'Merges a save into a near-duplicate memory, as an update by that memory''s writer: the longer text wins, and of a field the '
+  'newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if '
+  'the two can''t be merged.';
 grant execute on function duplicates.merge_into to l9_agent, l9_admin;

@@ -2,12 +2,10 @@
 -- the audience makes such saves wait for each other, so that two of the same text do not miss each other.
 
 create function duplicates.resolve_similar(
-  on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[], ttl timestamptz,
-  importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
+  on_similar text, content text, scope text, project_id text, branch text, kind text, tags text[], parent_ids uuid[],
+  ttl timestamptz, importance real, metadata jsonb, envelope jsonb, content_vector extensions.vector, model text)
 returns public.save_result
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_variable
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   answer public.save_result;
@@ -63,11 +61,8 @@ begin
     end if;
   end loop;
   return answer;
-end
-$$;
-
+end $$;
 comment on function duplicates.resolve_similar is
-  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status '
-  'if it can; messages are only reported. Without a status the memory has to be inserted.';
-
+  'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can; '
+  'messages are only reported. Without a status the memory has to be inserted.';
 grant execute on function duplicates.resolve_similar to l9_agent, l9_admin;

@@ -1,19 +1,15 @@
 -- The log of which agent was shown which memory or fact. log_accesses() inserts, and the roll-up job counts what it
 -- says.
 
-create function importance.tg_memory_access_log__append_only()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function importance.tg_memory_access_log__append_only() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   perform identity.raise_error('L9IMM', 'memory_access_log is append-only');
   return null;
-end
-$$;
-
+end $$;
 comment on function importance.tg_memory_access_log__append_only is
-  'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to '
-  'drop partitions; this log serves learning, and audit_log is the evidence.';
+  'Refuses every UPDATE, DELETE and TRUNCATE. It is not the guard of audit_log because that one also refuses to drop partitions; '
+  'this log serves learning, and audit_log is the evidence.';
 
 -- Texts that must be erasable (queries, feedback) are stored elsewhere; the view public.memory_access_log joins them.
 create table importance.memory_access_log (
@@ -41,16 +37,13 @@ create table importance.memory_access_log (
 ) partition by range (accessed_at);
 
 create index memory_access_log_xid_idx on importance.memory_access_log (xid);
-
 comment on table importance.memory_access_log is
-  'Which agent saw which memory, fact, relationship or archive, and when. Searches and get_memory write it. '
-  'Append-only; it holds ids and numbers but no texts, with one partition a month.';
+  'Which agent saw which memory, fact, relationship or archive, and when. Searches and get_memory write it. Append-only; it '
+  'holds ids and numbers but no texts, with one partition a month.';
 comment on column importance.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
-comment on column importance.memory_access_log.accessed_at is
-  'The time of the access to the millisecond, taken from access_id.';
+comment on column importance.memory_access_log.accessed_at is 'The time of the access to the millisecond, taken from access_id.';
 comment on column importance.memory_access_log.xid is
-  'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in '
-  'progress.';
+  'The transaction that wrote the row. Rows are rolled up in this order, once no earlier transaction is in progress.';
 comment on column importance.memory_access_log.target_type is
   'The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.';
 comment on column importance.memory_access_log.target_id is 'The id of the target.';
@@ -71,15 +64,15 @@ comment on column importance.memory_access_log.is_admin is
 call identity.protect_like_memories('importance.memory_access_log', noun => 'access', expires => false);
 -- An access belongs to the caller, so that these differ from the policies of memories.
 alter policy org_isolation on importance.memory_access_log using (org_id is not distinct from (select identity.current_org_id()));
-alter policy user_visibility on importance.memory_access_log using (user_id is not distinct from (select identity.current_user_id()));
+alter policy user_visibility on importance.memory_access_log using (
+  user_id is not distinct from (select identity.current_user_id()));
 create policy own_accesses on importance.memory_access_log as restrictive for select to l9_agent
   using (agent_id = (select identity.current_caller()));
 comment on policy org_isolation on importance.memory_access_log is
   'What an agent did for one org is hidden from it while it acts for another, or for none.';
 comment on policy user_visibility on importance.memory_access_log is
   'What an agent did for one user is hidden from it while it acts for another, or for none.';
-comment on policy own_accesses on importance.memory_access_log is
-  'Agents see their own accesses only, never who else read what.';
+comment on policy own_accesses on importance.memory_access_log is 'Agents see their own accesses only, never who else read what.';
 
 create policy worker_access on importance.memory_access_log for select to l9_worker using (true);
 create policy definer_inserts on importance.memory_access_log for insert to l9_owner with check (true);
@@ -89,12 +82,10 @@ comment on policy worker_access on importance.memory_access_log is 'The roll-up 
 comment on policy definer_inserts on importance.memory_access_log is 'log_accesses() inserts.';
 comment on policy definer_functions on importance.memory_access_log is
   'The audit triggers of feedback and drop_access_partition() read the log.';
-
 grant select on importance.memory_access_log to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 -- Nobody may insert: log_accesses() stamps the caller. Nobody may update or delete, including the owner.
 
-create trigger _200_append_only
-  before update or delete or truncate on importance.memory_access_log
+create trigger _200_append_only before update or delete or truncate on importance.memory_access_log
   for each statement execute function importance.tg_memory_access_log__append_only();
 alter table importance.memory_access_log enable always trigger _200_append_only;
 

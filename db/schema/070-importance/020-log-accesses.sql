@@ -2,17 +2,9 @@
 -- log_accesses().
 
 create function importance.log_accesses(
-  access_context text,
-  target_ids uuid[],
-  scopes text[],
-  project_ids text[],
-  relevance_scores real[] default null,
-  audit_id uuid default null,
-  target_type text default 'memory'
-)
-returns uuid[]
-language plpgsql volatile security definer set search_path = ''
-as $$
+  access_context text, target_ids uuid[], scopes text[], project_ids text[], relevance_scores real[] default null,
+  audit_id uuid default null, target_type text default 'memory') returns uuid[]
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   access_ids uuid[];
@@ -24,19 +16,18 @@ begin
   insert into importance.memory_access_log (
     access_id, accessed_at, target_type, target_id, agent_id, access_context, relevance_score, audit_id,
     tenant_id, org_id, user_id, project_id, scope, is_admin)
-  select a.access_id, uuid_extract_timestamp(a.access_id), log_accesses.target_type, a.target_id, me.caller, log_accesses.access_context, a.score,
+  select a.access_id, uuid_extract_timestamp(a.access_id), log_accesses.target_type, a.target_id, me.caller,
+    log_accesses.access_context, a.score,
     log_accesses.audit_id, me.tenant_id, me.org_id, me.user_id, a.project_id, a.scope, me.role = 'l9_admin'
-  from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores) as a (access_id, target_id, scope, project_id, score)
+  from unnest(access_ids, target_ids, log_accesses.scopes, project_ids, relevance_scores)
+    as a (access_id, target_id, scope, project_id, score)
   where a.scope = any (me.readable_scopes)
     and identity.has_project(me, a.project_id);
   return access_ids;
-end
-$$;
-
+end $$;
 comment on function importance.log_accesses is
-  'Writes what the caller was shown to the access log, in one statement, and returns the access ids in the same '
-  'order. It writes nothing when an operator reads another tenant, because that is not use. Definer: callers can''t '
-  'insert there. Whatever a caller could forge with it concerns only itself and its own scopes, and '
-  'roll_up_accesses counts a row only if the memory or fact agrees with it.';
-
+  'Writes what the caller was shown to the access log, in one statement, and returns the access ids in the same order. It writes '
+  'nothing when an operator reads another tenant, because that is not use. Definer: callers can''t insert there. Whatever a '
+  'caller could forge with it concerns only itself and its own scopes, and roll_up_accesses counts a row only if the memory or '
+  'fact agrees with it.';
 grant execute on function importance.log_accesses to l9_agent, l9_admin, l9_platform_admin;

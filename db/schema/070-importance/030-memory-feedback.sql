@@ -2,14 +2,11 @@
 -- and the roll-up job counts them.
 
 create function importance.max_reason_bytes() returns integer language sql immutable parallel safe return 1000;
-
 comment on function importance.max_reason_bytes is 'The maximum size of the reason of feedback.';
 grant execute on function importance.max_reason_bytes to l9_agent, l9_admin;
 
-create function importance.tg_memory_feedback__stamp()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function importance.tg_memory_feedback__stamp() returns trigger
+language plpgsql set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
 begin
@@ -21,26 +18,19 @@ begin
   new.given_at := clock_timestamp();
   new.xid := pg_current_xact_id();
   return new;
-end
-$$;
+end $$;
 
 create function importance.tg_memory_feedback__stamp_text() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   new.content_hash := importance.text_hash_at(new.packet_id, uuid_extract_timestamp(new.access_id));
   return new;
-end
-$$;
-
+end $$;
 comment on function importance.tg_memory_feedback__stamp_text is
-  'Records which text the vote is for: the one that the memory had when it was shown. Definer: callers don''t see '
-  'all versions.';
+  'Records which text the vote is for: the one that the memory had when it was shown. Definer: callers don''t see all versions.';
 
-create function importance.tg_memory_feedback__audit()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function importance.tg_memory_feedback__audit() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
   select tg_op, tg_table_name, n.access_id, n.tenant_id, a.project_id, a.scope,
@@ -48,12 +38,10 @@ begin
   from new_rows n
   join importance.memory_access_log a on a.access_id = n.access_id and a.accessed_at = uuid_extract_timestamp(n.access_id);
   return null;
-end
-$$;
+end $$;
 
 comment on function importance.tg_memory_feedback__stamp is
   'Writes who gives the feedback and when, replacing what the client sent.';
-
 comment on function importance.tg_memory_feedback__audit is
   'Writes one audit row for each vote, without its reason. Definer: callers can''t insert into audit_log.';
 
@@ -79,10 +67,9 @@ create index memory_feedback_user_idx on public.memory_feedback (tenant_id, user
 
 -- Erased reasons must not stay in the planner's statistics.
 alter table public.memory_feedback alter column reason set statistics 0, alter column content_hash set statistics 0;
-
 comment on table public.memory_feedback is
-  'Whether a memory was useful to the agent that it was shown to: at most one row for each access. Feedback is kept '
-  'beside the access log so that the log is never changed and feedback can be erased.';
+  'Whether a memory was useful to the agent that it was shown to: at most one row for each access. Feedback is kept beside the '
+  'access log so that the log is never changed and feedback can be erased.';
 comment on column public.memory_feedback.access_id is 'The access, in memory_access_log.';
 comment on column public.memory_feedback.packet_id is 'The memory. Feedback on it is deleted with it.';
 comment on column public.memory_feedback.agent_id is 'The caller that made the access.';
@@ -90,17 +77,14 @@ comment on column public.memory_feedback.was_useful is 'True if the memory helpe
 comment on column public.memory_feedback.reason is
   'Why the memory helped or did not, in the caller''s words: at most 1000 bytes.';
 comment on column public.memory_feedback.content_hash is
-  'The hash of the text that the memory had when it was shown. Feedback on another text than the present one does '
-  'not count.';
+  'The hash of the text that the memory had when it was shown. Feedback on another text than the present one does not count.';
 comment on column public.memory_feedback.given_at is 'When the feedback was last given.';
-comment on column public.memory_feedback.xid is
-  'The transaction that last gave the feedback. Votes are rolled up in this order.';
+comment on column public.memory_feedback.xid is 'The transaction that last gave the feedback. Votes are rolled up in this order.';
 comment on column public.memory_feedback.tenant_id is 'The tenant of the memory and of the caller.';
 comment on column public.memory_feedback.org_id is 'The org that the caller acted for.';
 comment on column public.memory_feedback.user_id is 'The user that the caller acted for.';
 
-alter table public.memory_feedback enable row level security;
-alter table public.memory_feedback force row level security;
+alter table public.memory_feedback enable row level security, force row level security;
 
 create policy tenant_isolation on public.memory_feedback as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -126,8 +110,7 @@ create policy own_feedback on public.memory_feedback as restrictive for update t
     agent_id = (select identity.current_caller())
     and org_id is not distinct from (select identity.current_org_id())
     and user_id is not distinct from (select identity.current_user_id()));
-create policy scope_access on public.memory_feedback to l9_agent
-  using (agent_id = (select identity.current_caller()));
+create policy scope_access on public.memory_feedback to l9_agent using (agent_id = (select identity.current_caller()));
 create policy admin_override on public.memory_feedback to l9_admin using (true);
 create policy platform_override on public.memory_feedback for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('memory_feedback')));
@@ -146,10 +129,8 @@ comment on policy own_feedback on public.memory_feedback is 'A caller may change
 comment on policy scope_access on public.memory_feedback is 'Agents see their own feedback.';
 comment on policy admin_override on public.memory_feedback is
   'Admins see the feedback of their tenant''s agents on memories that the admin may read.';
-comment on policy platform_override on public.memory_feedback is
-  'Operators read across tenants, and each read is audited.';
+comment on policy platform_override on public.memory_feedback is 'Operators read across tenants, and each read is audited.';
 comment on policy worker_access on public.memory_feedback is 'The roll-up job reads feedback.';
-
 grant select on public.memory_feedback to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (access_id, packet_id, was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
 grant update (was_useful, reason) on public.memory_feedback to l9_agent, l9_admin;
@@ -163,9 +144,7 @@ create trigger _310_stamp_text before insert or update on public.memory_feedback
 
 call secrets.guard_table('public.memory_feedback', array['agent_id']);
 
-create trigger _500_audit_insert after insert on public.memory_feedback
-  referencing new table as new_rows
+create trigger _500_audit_insert after insert on public.memory_feedback referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();
-create trigger _500_audit_update after update on public.memory_feedback
-  referencing new table as new_rows
+create trigger _500_audit_update after update on public.memory_feedback referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();

@@ -3,9 +3,7 @@
 
 create function public.record_feedback(access_id uuid, was_useful boolean, reason text default null)
 returns public.memory_feedback
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   memory_id uuid;
@@ -23,24 +21,22 @@ begin
     and a.tenant_id = me.tenant_id and a.agent_id = me.caller
     and a.org_id is not distinct from me.org_id and a.user_id is not distinct from me.user_id;
   if not found then
-    perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
+    perform identity.raise_error('L9OWN',
+      format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
   end if;
   insert into public.memory_feedback as f (access_id, packet_id, was_useful, reason)
   values (record_feedback.access_id, memory_id, record_feedback.was_useful, nullif(btrim(record_feedback.reason), ''))
-  on conflict (access_id) do update set was_useful = excluded.was_useful, reason = excluded.reason
+  on conflict on constraint memory_feedback_pkey do update set was_useful = excluded.was_useful, reason = excluded.reason
   returning f.* into vote;
   return vote;
 exception when foreign_key_violation then
   -- The memory was deleted concurrently.
-  perform identity.raise_error('L9OWN', format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
-end
-$$;
-
+  perform identity.raise_error('L9OWN',
+    format('access %s does not exist, or is not yours', record_feedback.access_id), 'access_id');
+end $$;
 comment on function public.record_feedback is
-  'Records whether a memory that the caller was shown was useful, and why (at most 1000 bytes). access_id is that '
-  'of the hit. A second call for the same access replaces the first. Audited. L9OWN if the access does not exist, '
-  'is not the caller''s, or its memory can''t be read any more; the three cases give the same error. Errors: L9OWN, '
-  'L9VAL, L9LIM, L9AUT.';
-
+  'Records whether a memory that the caller was shown was useful, and why (at most 1000 bytes). access_id is that of the hit. A '
+  'second call for the same access replaces the first. Audited. L9OWN if the access does not exist, is not the caller''s, or its '
+  'memory can''t be read any more; the three cases give the same error. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.record_feedback to l9_agent, l9_admin;
 -- Operators get no grant: feedback is for those who work in the tenant.

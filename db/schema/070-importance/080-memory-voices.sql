@@ -16,21 +16,18 @@ create table importance.memory_voices (
   -- Leaves room in each page for HOT updates. The table has no index but its key.
   fillfactor = 70
 );
-
 comment on table importance.memory_voices is
-  'What each agent did with a memory, one row for each memory and agent, so that an agent counts once however often '
-  'it acts. memory_signals holds the sums.';
+  'What each agent did with a memory, one row for each memory and agent, so that an agent counts once however often it acts. '
+  'memory_signals holds the sums.';
 comment on column importance.memory_voices.packet_id is 'The memory.';
-comment on column importance.memory_voices.agent is
-  'The creator name of the agent; all its tokens, keys and users share it.';
+comment on column importance.memory_voices.agent is 'The creator name of the agent; all its tokens, keys and users share it.';
 comment on column importance.memory_voices.vote is 'Its last feedback: 1 useful, -1 useless; null if it gave none.';
 comment on column importance.memory_voices.read_at is 'When it last read the memory in full after it had found it.';
 comment on column importance.memory_voices.has_cited is
   'True if it wrote a memory that has this one as a parent and that every reader of this one may read.';
 comment on column importance.memory_voices.has_asserted is
   'True if it asserted a fact that the memory, written by another, states.';
-comment on column importance.memory_voices.has_contradicted is
-  'True if it asserted a fact that contradicts the memory.';
+comment on column importance.memory_voices.has_contradicted is 'True if it asserted a fact that contradicts the memory.';
 
 call identity.keep_private('importance.memory_voices',
   jobs => 'The roll-up job counts votes, readings and citations.',
@@ -41,22 +38,17 @@ grant select, insert (packet_id, agent, vote, read_at, has_cited), update (vote,
 grant maintain on importance.memory_voices to l9_worker;
 -- Callers have no grant: a reader of a memory need not know who voted how.
 
-create function importance.lock_signals(packet_ids uuid[])
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function importance.lock_signals(packet_ids uuid[]) returns void
+language plpgsql volatile set search_path = '' as $$
 begin
   perform from public.memory_signals s where s.packet_id = any (packet_ids) order by s.packet_id for no key update;
-end
-$$;
-
+end $$;
 comment on function importance.lock_signals is
-  'Locks the statistics of memories, in the order of their ids. A function that changes memory_voices calls this '
-  'first, so that sum_voices() misses no row. Not executable by callers.';
+  'Locks the statistics of memories, in the order of their ids. A function that changes memory_voices calls this first, so that '
+  'sum_voices() misses no row. Not executable by callers.';
 
 -- Adds up all voices again, so that a repeated call does no harm, and writes only rows that change.
-create function importance.sum_voices(packet_ids uuid[])
-returns void
+create function importance.sum_voices(packet_ids uuid[]) returns void
 language sql volatile set search_path = ''
 begin atomic
   with voices as (
@@ -64,7 +56,8 @@ begin atomic
       -- The writer does not speak for its own memory.
       case when w.is_writer then least(o.voice, 0) else o.voice end as voice,
       -- Reading counts only for an agent that says nothing else.
-      case when not w.is_writer and v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted) then v.read_at end as read_at
+      case when not w.is_writer and v.vote is null and not (v.has_cited or v.has_asserted or v.has_contradicted)
+        then v.read_at end as read_at
     from importance.memory_voices v
     cross join lateral (select importance.voice(v.vote, v.has_cited or v.has_asserted, v.has_contradicted) as voice) o
     cross join lateral (
@@ -92,9 +85,6 @@ begin atomic
     and (s.useful, s.useless, s.readers, s.read_at, s.contradiction_count)
       is distinct from (n.useful, n.useless, n.readers, n.read_at, n.contradictions::integer);
 end;
-
 comment on function importance.sum_voices is
-  'Writes the sums of memory_voices to memory_signals. The caller must have called lock_signals(). Not executable '
-  'by callers.';
-
+  'Writes the sums of memory_voices to memory_signals. The caller must have called lock_signals(). Not executable by callers.';
 grant execute on function importance.lock_signals, importance.sum_voices to l9_worker;

@@ -10,20 +10,18 @@ create table importance.memory_citations (
 );
 
 create index memory_citations_cited_by_idx on importance.memory_citations (cited_by);
-
 comment on table importance.memory_citations is
-  'Which memories rest on which: parent_ids, one row for each parent, so that the memories that cite one are found '
-  'without a scan.';
+  'Which memories rest on which: parent_ids, one row for each parent, so that the memories that cite one are found without a '
+  'scan.';
 comment on column importance.memory_citations.cited_by is 'The memory that has the other as a parent.';
 comment on column importance.memory_citations.packet_id is 'The parent, which may have been deleted since.';
 comment on column importance.memory_citations.content_hash is
-  'The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of '
-  'another text than the present one does not count.';
+  'The hash of the text that the parent had when it was cited; null once the parent is deleted. A citation of another text than '
+  'the present one does not count.';
 
 alter table importance.memory_citations alter column content_hash set statistics 0;
 
-alter table importance.memory_citations enable row level security;
-alter table importance.memory_citations force row level security;
+alter table importance.memory_citations enable row level security, force row level security;
 
 create policy scope_access on importance.memory_citations for select to l9_agent, l9_admin
   using (exists (select from public.packet_store p where p.packet_id = memory_citations.cited_by));
@@ -34,23 +32,19 @@ create policy platform_override on importance.memory_citations for select to l9_
 create policy worker_access on importance.memory_citations for select to l9_worker using (true);
 create policy definer_functions on importance.memory_citations to l9_owner using (true);
 comment on policy scope_access on importance.memory_citations is
-  'A row tells of the memory that cites, so it is visible to callers that may read that memory. A parent is visible '
-  'to all of them.';
-comment on policy platform_override on importance.memory_citations is
-  'Operators read across tenants, and each read is audited.';
+  'A row tells of the memory that cites, so it is visible to callers that may read that memory. A parent is visible to all of '
+  'them.';
+comment on policy platform_override on importance.memory_citations is 'Operators read across tenants, and each read is audited.';
 comment on policy worker_access on importance.memory_citations is 'The roll-up job counts citations.';
 comment on policy definer_functions on importance.memory_citations is 'A trigger of packet_store copies parent_ids.';
-
 grant select on importance.memory_citations to l9_agent, l9_admin, l9_platform_admin;
 grant select, maintain on importance.memory_citations to l9_worker;
 -- Callers have no write privilege: the rows follow from parent_ids.
 
 -- Compares the parents before and after the write, changes only the rows that differ, and queues all of them for a
 -- recount.
-create function importance.tg_packet_store__cite()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function importance.tg_packet_store__cite() returns trigger
+language plpgsql security definer set search_path = '' as $$
 declare
   were uuid[] := case when tg_op = 'INSERT' then '{}' else old.parent_ids end;
   become uuid[] := case when tg_op = 'DELETE' then '{}' else new.parent_ids end;
@@ -67,7 +61,8 @@ begin
   end if;
   if tg_op <> 'DELETE' and were <> become then
     insert into importance.memory_citations (cited_by, packet_id, content_hash)
-    select new.packet_id, p.id, importance.text_hash_at(p.id, clock_timestamp()) from unnest(become) as p (id) where p.id <> all (were);
+    select new.packet_id, p.id, importance.text_hash_at(p.id, clock_timestamp()) from unnest(become) as p (id)
+    where p.id <> all (were);
   end if;
   insert into importance.pending_recounts (packet_id)
   select p.id from unnest(were) as p (id)
@@ -77,16 +72,13 @@ begin
   -- The memory itself may have moved away from those that cite it, or towards them.
   select c.packet_id from importance.memory_citations c where tg_op = 'UPDATE' and c.packet_id = new.packet_id;
   return null;
-end
-$$;
-
+end $$;
 comment on function importance.tg_packet_store__cite is
-  'Keeps memory_citations in step with parent_ids and queues the memories whose citations may count differently '
-  'now. Definer: callers can''t write these tables.';
+  'Keeps memory_citations in step with parent_ids and queues the memories whose citations may count differently now. Definer: '
+  'callers can''t write these tables.';
 
 create trigger _640_cite_insert after insert on public.packet_store
-  for each row when (new.parent_ids <> '{}')
-  execute function importance.tg_packet_store__cite();
+  for each row when (new.parent_ids <> '{}') execute function importance.tg_packet_store__cite();
 create trigger _640_cite_delete after delete on public.packet_store
   for each row execute function importance.tg_packet_store__cite();
 create trigger _640_cite_update after update on public.packet_store
@@ -100,8 +92,7 @@ create trigger _640_cite_update after update on public.packet_store
   execute function importance.tg_packet_store__cite();
 
 create function importance.tg_packet_store__recount_text() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   if exists (select from importance.memory_voices v where v.packet_id = new.packet_id) then
     perform importance.lock_signals(array[new.packet_id]);
@@ -109,12 +100,10 @@ begin
     insert into importance.pending_recounts (packet_id) values (new.packet_id);
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function importance.tg_packet_store__recount_text is
-  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. '
-  'Definer: callers can''t write these tables.';
+  'Queues a memory whose text has changed: votes, citations and readings of the former text no longer count. Definer: callers '
+  'can''t write these tables.';
 
 create trigger _640_recount_text after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)

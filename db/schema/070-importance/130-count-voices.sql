@@ -1,44 +1,30 @@
 -- Counts who read, voted on and cited memories. The roll-up of the access log calls count_reads() and
 -- count_votes_and_citations().
 
-create function importance.could_read(access importance.memory_access_log, memory public.packet_store)
-returns boolean
+create function importance.could_read(access importance.memory_access_log, memory public.packet_store) returns boolean
 language sql immutable parallel safe
 return (memory).tenant_id = (access).tenant_id and (memory).scope = (access).scope
   and (memory).project_id is not distinct from (access).project_id
   and ((access).is_admin
-    or ((memory).org_id is null or (memory).org_id = (access).org_id) and ((memory).user_id is null or (memory).user_id = (access).user_id));
-
+    or ((memory).org_id is null or (memory).org_id = (access).org_id)
+    and ((memory).user_id is null or (memory).user_id = (access).user_id));
 comment on function importance.could_read is
-  'True if the caller of an access could read the memory. Callers could forge rows of the log, so that only such '
-  'rows count.';
+  'True if the caller of an access could read the memory. Callers could forge rows of the log, so that only such rows count.';
 
-create function importance.agent_of(tenant_id uuid, caller text)
-returns text
+create function importance.agent_of(tenant_id uuid, caller text) returns text
 language sql stable parallel safe security definer set search_path = ''
 return coalesce(
   (select a.creator from public.actors a where a.tenant_id = agent_of.tenant_id and a.caller = agent_of.caller), agent_of.caller);
-
 comment on function importance.agent_of is
-  'The creator name of a caller, under which its writes, votes and readings are one voice. Definer: jobs don''t '
-  'read actors.';
+  'The creator name of a caller, under which its writes, votes and readings are one voice. Definer: jobs don''t read actors.';
 
-create function importance.read_window()
-returns interval
-language sql immutable parallel safe
-return interval '1 hour';
+create function importance.read_window() returns interval language sql immutable parallel safe return interval '1 hour';
+comment on function importance.read_window is 'How long after a search a get_memory of a hit by the same agent counts as use.';
 
-comment on function importance.read_window is
-  'How long after a search a get_memory of a hit by the same agent counts as use.';
-
-create function importance.first_access_id(at timestamptz)
-returns uuid
-language sql immutable parallel safe
+create function importance.first_access_id(at timestamptz) returns uuid language sql immutable parallel safe
 return (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
-
 comment on function importance.first_access_id is
-  'Not greater than the id of any access at or after this time, so that the key of the access log serves ranges of '
-  'time.';
+  'Not greater than the id of any access at or after this time, so that the key of the access log serves ranges of time.';
 
 create function importance.reads_after_search(from_xid xid8, to_xid xid8, era_after timestamptz)
 returns table (packet_id uuid, access_id uuid)
@@ -64,15 +50,12 @@ begin atomic
     and s.accessed_at between r.accessed_at - importance.read_window() and r.accessed_at
   where s.access_id >= (select b.first_id from bounds b) and s.access_id < (select b.last_id from bounds b);
 end;
-
 comment on function importance.reads_after_search is
-  'The accesses of these transactions that read a memory in full, after a search had shown it to the same agent '
-  'within read_window(). Not executable by callers.';
+  'The accesses of these transactions that read a memory in full, after a search had shown it to the same agent within '
+  'read_window(). Not executable by callers.';
 
-create function importance.count_reads(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz)
-returns uuid[]
-language plpgsql volatile set search_path = ''
-as $$
+create function importance.count_reads(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz) returns uuid[]
+language plpgsql volatile set search_path = '' as $$
 declare
   read_ids uuid[];
 begin
@@ -82,26 +65,21 @@ begin
     join importance.memory_access_log a on a.access_id = r.access_id and a.accessed_at = uuid_extract_timestamp(r.access_id)
     join unnest(count_reads.packet_ids) as l (id) on l.id = r.packet_id
     join public.packet_store p on p.packet_id = l.id and importance.could_read(a, p)
-    where importance.text_hash_at(p.packet_id, a.accessed_at) = p.content_hash
-    group by 1, 2
+    where importance.text_hash_at(p.packet_id, a.accessed_at) = p.content_hash group by 1, 2
   ), written as (
     insert into importance.memory_voices as v (packet_id, agent, read_at)
     select r.packet_id, r.agent, r.read_at from reads r order by r.packet_id, r.agent
-    on conflict (packet_id, agent) do update set read_at = greatest(v.read_at, excluded.read_at)
-    returning v.packet_id
+    on conflict (packet_id, agent) do update set read_at = greatest(v.read_at, excluded.read_at) returning v.packet_id
   )
   select coalesce(array_agg(distinct w.packet_id), '{}') into read_ids from written w;
   return read_ids;
-end
-$$;
-
+end $$;
 comment on function importance.count_reads is
-  'Writes to memory_voices who read which of these memories after a search, and returns the memories read. They '
-  'must be locked. Not executable by callers.';
+  'Writes to memory_voices who read which of these memories after a search, and returns the memories read. They must be locked. '
+  'Not executable by callers.';
 
 -- Takes the last vote of each agent on the present text, and the citations by memories that have the same readers.
-create function importance.count_votes_and_citations(packet_ids uuid[])
-returns void
+create function importance.count_votes_and_citations(packet_ids uuid[]) returns void
 language sql volatile set search_path = ''
 begin atomic
   with votes as (
@@ -110,8 +88,7 @@ begin atomic
     from public.memory_feedback f
     join public.packet_store p on p.packet_id = f.packet_id and p.content_hash = f.content_hash
     cross join lateral (select importance.agent_of(f.tenant_id, f.agent_id) as agent) a
-    where f.packet_id = any (packet_ids)
-    order by f.packet_id, a.agent, f.given_at desc, f.access_id desc
+    where f.packet_id = any (packet_ids) order by f.packet_id, a.agent, f.given_at desc, f.access_id desc
   ), citing as (
     -- Importance is the same for all readers of a memory, so a memory that one of them can't read, or not as long, must not
     -- count. Parents are never hidden from readers of the child, so equal audiences are the only ones that qualify.
@@ -140,12 +117,8 @@ begin atomic
   on conflict (packet_id, agent) do update set vote = excluded.vote, has_cited = excluded.has_cited
   where (v.vote, v.has_cited) is distinct from (excluded.vote, excluded.has_cited);
 end;
-
 comment on function importance.count_votes_and_citations is
-  'Writes to memory_voices what each agent last voted on these memories, and who wrote memories that rest on them. '
-  'They must be locked. Counting again does no harm. Not executable by callers.';
-
-grant execute on function
-  importance.could_read, importance.agent_of, importance.read_window, importance.first_access_id,
-  importance.reads_after_search, importance.count_reads, importance.count_votes_and_citations
-to l9_worker;
+  'Writes to memory_voices what each agent last voted on these memories, and who wrote memories that rest on them. They must be '
+  'locked. Counting again does no harm. Not executable by callers.';
+grant execute on function importance.could_read, importance.agent_of, importance.read_window, importance.first_access_id,
+  importance.reads_after_search, importance.count_reads, importance.count_votes_and_citations to l9_worker;

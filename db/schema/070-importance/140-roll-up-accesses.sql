@@ -1,8 +1,7 @@
 -- Adds the access log and feedback to memory_signals. The roll-up job asks are_accesses_waiting(); roll_up_accesses()
 -- then calls roll_up_accesses_between(). Metrics call access_backlog().
 
-create function importance.count_accesses(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz)
-returns void
+create function importance.count_accesses(packet_ids uuid[], from_xid xid8, to_xid xid8, era_after timestamptz) returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into public.memory_signals as s (packet_id, tenant_id, last_accessed, access_count)
@@ -11,24 +10,20 @@ begin atomic
   -- A join, because the list is long and `any` would walk it for each access.
   join unnest(packet_ids) as l (id) on l.id = a.target_id
   join public.packet_store p on p.packet_id = l.id and importance.could_read(a, p)
-  where a.target_type = 'memory' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after
-  group by p.packet_id
+  where a.target_type = 'memory' and a.xid >= from_xid and a.xid < to_xid and a.accessed_at > era_after group by p.packet_id
   order by p.packet_id
   on conflict (packet_id) do update set
     access_count = s.access_count + excluded.access_count,
     last_accessed = greatest(s.last_accessed, excluded.last_accessed);
 end;
-
 comment on function importance.count_accesses is
-  'Adds the accesses of these transactions to access_count and last_accessed of these memories, which must be '
-  'locked. Not executable by callers.';
+  'Adds the accesses of these transactions to access_count and last_accessed of these memories, which must be locked. Not '
+  'executable by callers.';
 
 -- Locks the memories in order of their ids; each count is then a statement of its own, which sees what was committed
 -- meanwhile.
-create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function importance.roll_up_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   voted_ids uuid[];
   recounted_ids uuid[];
@@ -77,16 +72,13 @@ begin
     perform importance.count_votes_and_citations(recounted_ids);
     perform importance.sum_voices(recounted_ids);
   end if;
-end
-$$;
-
+end $$;
 comment on function importance.roll_up_accesses_between is
-  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts again the '
-  'voices of agents on the memories that they read or voted on, and on up to 10,000 that are queued in '
-  'pending_recounts. Not executable by callers: roll_up_accesses() chooses the range.';
+  'Adds the accesses of these transactions that are later than era_after to memory_signals, and counts again the voices of '
+  'agents on the memories that they read or voted on, and on up to 10,000 that are queued in pending_recounts. Not executable by '
+  'callers: roll_up_accesses() chooses the range.';
 
-create function importance.are_accesses_waiting()
-returns boolean
+create function importance.are_accesses_waiting() returns boolean
 language sql stable set search_path = ''
 begin atomic
   select exists (
@@ -99,7 +91,6 @@ begin atomic
     or r.to_xid > pg_snapshot_xmax(pg_current_snapshot())
   from importance.access_roll_up r;
 end;
-
 comment on function importance.are_accesses_waiting is
   'True if there may be something to roll up. Cheap, for a job that asks often.';
 
@@ -119,12 +110,8 @@ begin atomic
     (select n.queued_at from importance.pending_recounts n limit 100000)
   ) w;
 end;
-
 comment on function importance.access_backlog is
-  'How many accesses, votes and recounts are not rolled up yet (at most 100,000 of each are counted), the age of '
-  'the oldest in seconds, and when something was last rolled up.';
-
-grant execute on function
-  importance.count_accesses, importance.roll_up_accesses_between, importance.are_accesses_waiting,
-  importance.access_backlog
-to l9_worker;
+  'How many accesses, votes and recounts are not rolled up yet (at most 100,000 of each are counted), the age of the oldest in '
+  'seconds, and when something was last rolled up.';
+grant execute on function importance.count_accesses, importance.roll_up_accesses_between, importance.are_accesses_waiting,
+  importance.access_backlog to l9_worker;

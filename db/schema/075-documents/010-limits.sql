@@ -11,10 +11,8 @@ comment on function documents.min_section_bytes is 'A section that is shorter is
 comment on function documents.max_section_bytes is
   'A text that is longer is cut: 3 KiB. White space is never cut off, so a section with much of it can be longer.';
 
-create function documents.check_body(body_md text)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function documents.check_body(body_md text) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if octet_length(body_md) > documents.max_body_bytes() then
     perform identity.raise_error('L9LIM',
@@ -22,11 +20,7 @@ begin
   elsif body_md is null or identity.is_blank(body_md) then
     perform identity.raise_error('L9VAL', 'body_md: must not be blank', 'body_md');
   end if;
-end
-$$;
-
+end $$;
 comment on function documents.check_body is 'Raises L9LIM or L9VAL for a Markdown that is too long or blank.';
-
-grant execute on function
-  documents.max_body_bytes, documents.min_section_bytes, documents.max_section_bytes, documents.check_body
-to l9_agent, l9_admin;
+grant execute on function documents.max_body_bytes, documents.min_section_bytes, documents.max_section_bytes, documents.check_body
+  to l9_agent, l9_admin;

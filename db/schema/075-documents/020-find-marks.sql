@@ -1,8 +1,7 @@
 -- Reads the headings and fences of a Markdown. The functions that cut a document call find_marks(), and
 -- memory_store() calls title_of().
 
-create function documents.atoms(body_md text)
-returns table (line integer, text text, is_followed_by_blanks boolean)
+create function documents.atoms(body_md text) returns table (line integer, text text, is_followed_by_blanks boolean)
 language sql immutable parallel safe set search_path = ''
 begin atomic
   -- Blank lines go with the line before them; a regular expression over the whole text would take several times as long.
@@ -12,38 +11,30 @@ begin atomic
   ), joined as (
     select min(l.n)::integer as line, l.atom,
       string_agg(l.text, E'\n' order by l.n) || case when max(l.n) < min(l.many) then E'\n' else '' end as text
-    from lines l
-    group by l.atom
+    from lines l group by l.atom
   )
   select j.line, j.text, j.atom = 0 or strpos(j.text, E'\n') between 1 and length(j.text) - 1
   from joined j
-  where j.text <> ''
-  order by j.line;
+  where j.text <> '' order by j.line;
 end;
-
 comment on function documents.atoms is
-  'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and '
-  'before them the blank lines at its beginning. Joined they are the same text. Lines count from 1.';
+  'The lines of a Markdown that have a text, in order, each with its line end and the blank lines after it, and before them the '
+  'blank lines at its beginning. Joined they are the same text. Lines count from 1.';
 
-create function documents.end_of_fence(fence text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function documents.end_of_fence(fence text) returns text language sql immutable parallel safe set search_path = ''
 return case fence
   when '---' then '^(---|\.\.\.)[ \t\r]*$'
   when '+++' then '^\+\+\+[ \t\r]*$'
   when '<!--' then '-->'
   else pg_catalog.format('^ {0,3}[%s]{%s,}[ \t\r]*$', pg_catalog.left(fence, 1), pg_catalog.length(fence)) end;
-
 comment on function documents.end_of_fence is
-  'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at '
-  'least as many marks.';
+  'A regular expression for the line that ends what this opens: front matter, a comment of HTML, or a fence of at least as many '
+  'marks.';
 
 -- Looks only at lines that can be a mark, in order, and remembers which fence is open.
 create function documents.find_marks(body_md text, open_fence text default null)
 returns table (line integer, level integer, heading text, fence text)
-language plpgsql immutable parallel safe set search_path = ''
-as $$
-#variable_conflict use_variable
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- --- (YAML) or +++ (TOML), so that the fields at the start of a file are no headings, as in a fence.
   front_matter constant text := case when open_fence is null then
@@ -96,7 +87,8 @@ begin
       heading := regexp_replace(regexp_replace(candidate.text, '^ *#+', ''), '(^|[ \t])#*[ \t\r]*$', '');
     -- A paragraph of one line above = or -: longer ones are nearly always a paragraph above a rule.
     elsif candidate.text ~ '^ {0,3}[-=]' and candidate.previous ~ '\S' and candidate.before_that !~ '\S'
-      and candidate.previous !~ '^(    | {0,3}(\t|[>#|<]|[-*+][ \t]|[0-9]+[.)][ \t]|`{3}|~{3}|([-*_][ \t]*){3,}\r?$)|.*-->[ \t\r]*$)' then
+      and candidate.previous !~ '^(    | {0,3}(\t|[>#|<]|[-*+][ \t]|[0-9]+[.)][ \t]|`{3}|~{3}|([-*_][ \t]*){3,}\r?$)'
+        '|.*-->[ \t\r]*$)' then
       line := candidate.n - 1;
       level := case when candidate.text ~ '=' then 1 else 2 end;
       heading := candidate.previous;
@@ -106,26 +98,19 @@ begin
       return next;
     end if;
   end loop;
-end
-$$;
-
+end $$;
 comment on function documents.find_marks is
-  'The one reader of headings: those of a Markdown outside fenced code, front matter and comments of HTML (level 1 '
-  'to 6; the heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes '
-  '(fence is empty). Lines count from 1. open_fence: the fence that is open before the first line, empty if none '
-  'is; null at the start of a document, where front matter may stand.';
+  'The one reader of headings: those of a Markdown outside fenced code, front matter and comments of HTML (level 1 to 6; the '
+  'heading is null if it has no text), and the lines where a fence opens (fence is the fence) or closes (fence is empty). Lines '
+  'count from 1. open_fence: the fence that is open before the first line, empty if none is; null at the start of a document, '
+  'where front matter may stand.';
 
-create function documents.title_of(body_md text, source_url text)
-returns text
+create function documents.title_of(body_md text, source_url text) returns text
 language sql immutable parallel safe set search_path = ''
 return coalesce(
   (select m.heading from documents.find_marks(body_md) m where m.heading is not null order by m.line limit 1),
   nullif(btrim(left(btrim(substring(source_url from '([^/]*)/*$')), 500)), ''));
-
 comment on function documents.title_of is
-  'The title of a document whose writer names none: its first heading, or else the end of the path where it comes '
-  'from. Null: it has neither.';
-
-grant execute on function
-  documents.atoms, documents.end_of_fence, documents.find_marks, documents.title_of
-to l9_agent, l9_admin;
+  'The title of a document whose writer names none: its first heading, or else the end of the path where it comes from. Null: it '
+  'has neither.';
+grant execute on function documents.atoms, documents.end_of_fence, documents.find_marks, documents.title_of to l9_agent, l9_admin;

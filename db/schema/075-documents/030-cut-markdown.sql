@@ -1,8 +1,7 @@
 -- Cuts a Markdown into sections. Documents are stored so, through cut_again() and store_body(); in psql,
 -- cut_markdown() shows where a text would be cut.
 
-create function documents.parts_of_line(line text)
-returns table (part integer, text text)
+create function documents.parts_of_line(line text) returns table (part integer, text text)
 language sql immutable parallel safe set search_path = ''
 begin atomic
   -- In two steps, because finding the n-th character takes n steps.
@@ -18,18 +17,14 @@ begin atomic
   cross join lateral generate_series(1, length(l.text), l.short) as s (start)
   order by l.start, s.start;
 end;
-
 comment on function documents.parts_of_line is 'A line of more than max_section_bytes() in parts of about that size.';
 
 -- Adds line after line to a piece. Once the next line would make it too long, it ends at the last border between
 -- paragraphs.
-create function documents.cut(body_md text, open_fence text default null)
-returns text[]
+create function documents.cut(body_md text, open_fence text default null) returns text[]
 language plpgsql immutable parallel safe set search_path = ''
 -- A text has any number of lines, of which the planner knows nothing.
-set enable_nestloop = off
-as $$
-#variable_conflict use_variable
+set enable_nestloop = off as $$
 declare
   least constant integer := documents.min_section_bytes();
   most constant integer := documents.max_section_bytes();
@@ -60,7 +55,8 @@ begin
       where octet_length(a.text) > most and d.text <> '') p
     order by a.line, p.part
   loop
-    if atom.part = 1 and atom.is_heading and octet_length(paragraphs) + octet_length(rest) >= least and paragraphs || rest ~ '\S' then
+    if atom.part = 1 and atom.is_heading and octet_length(paragraphs) + octet_length(rest) >= least
+        and paragraphs || rest ~ '\S' then
       pieces := pieces || (paragraphs || rest);
       paragraphs := '';
       rest := '';
@@ -91,13 +87,11 @@ begin
   end if;
   pieces[cardinality(pieces)] := pieces[cardinality(pieces)] || rest;
   return pieces;
-end
-$$;
-
+end $$;
 comment on function documents.cut is
-  'The pieces of a Markdown in order, which joined are the same text: cut at headings outside fenced code, where at '
-  'least min_section_bytes() precede; a piece of more than max_section_bytes() is cut between paragraphs, else '
-  'between lines, else between characters. No piece is blank, unless all is. open_fence: as in find_marks().';
+  'The pieces of a Markdown in order, which joined are the same text: cut at headings outside fenced code, where at least '
+  'min_section_bytes() precede; a piece of more than max_section_bytes() is cut between paragraphs, else between lines, else '
+  'between characters. No piece is blank, unless all is. open_fence: as in find_marks().';
 
 create function documents.with_headings(pieces text[], title text)
 returns table (n integer, heading text, level integer, body_md text)
@@ -108,7 +102,8 @@ begin atomic
   ), placed as materialized (
     -- The line of its first text: after all lines of the pieces before it and its own blank ones.
     select p.n::integer, p.text, 1 + length(blank.lines) - length(replace(blank.lines, E'\n', ''))
-        + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', ''))) over (order by p.n rows between unbounded preceding and 1 preceding), 0) as line
+        + coalesce(sum(length(p.text) - length(replace(p.text, E'\n', '')))
+          over (order by p.n rows between unbounded preceding and 1 preceding), 0) as line
     from unnest(pieces) with ordinality as p (text, n)
     cross join lateral (select substring(p.text from '^\s*') as lines) as blank
   ), in_order as (
@@ -121,29 +116,22 @@ begin atomic
   select u.n, coalesce(m.heading, with_headings.title), coalesce(m.level, 0), u.text
   from under u
   left join marks m on m.line = u.mark
-  where u.n is not null
-  order by u.n;
+  where u.n is not null order by u.n;
 end;
-
 comment on function documents.with_headings is
-  'The pieces of a Markdown with the heading that each begins with or stands under; before the first heading it is '
-  'the title, and the level 0.';
+  'The pieces of a Markdown with the heading that each begins with or stands under; before the first heading it is the title, '
+  'and the level 0.';
 
 create function documents.cut_markdown(markdown text, title text)
 returns table ("position" integer, heading text, level integer, body_md text)
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   perform documents.check_body(markdown);
   return query select h.n, h.heading, h.level, h.body_md from documents.with_headings(documents.cut(markdown), title) h;
-end
-$$;
-
+end $$;
 comment on function documents.cut_markdown is
-  'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md joined in order of position is '
-  'the same text, byte for byte. The heading is the one that a section begins with or stands under, or the title, '
-  'with level 0, before the first one. Errors: L9LIM, L9VAL.';
-
-grant execute on function
-  documents.parts_of_line, documents.cut, documents.with_headings, documents.cut_markdown
-to l9_agent, l9_admin;
+  'Cuts the Markdown of a document into sections of about 1 to 3 KB. Their body_md joined in order of position is the same text, '
+  'byte for byte. The heading is the one that a section begins with or stands under, or the title, with level 0, before the '
+  'first one. Errors: L9LIM, L9VAL.';
+grant execute on function documents.parts_of_line, documents.cut, documents.with_headings, documents.cut_markdown to l9_agent,
+  l9_admin;

@@ -1,10 +1,8 @@
 -- Which sections of a document stayed in their order: place_sections() calls longest_rise() with their old places.
 -- For each number a binary search finds the longest rise that it can continue.
 
-create function documents.longest_rise(numbers integer[])
-returns integer[]
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function documents.longest_rise(numbers integer[]) returns integer[]
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- ends[k]: the place of the smallest number with which a rise of k numbers can end. before[p]: the place before p in its rise.
   ends integer[] := '{}';
@@ -37,11 +35,8 @@ begin
     at := before[at];
   end loop;
   return rise;
-end
-$$;
-
+end $$;
 comment on function documents.longest_rise is
-  'The numbers of a longest part of a list, not necessarily without gaps, in which each is greater than the one '
-  'before it. Numbers must differ.';
-
+  'The numbers of a longest part of a list, not necessarily without gaps, in which each is greater than the one before it. '
+  'Numbers must differ.';
 grant execute on function documents.longest_rise to l9_agent, l9_admin;

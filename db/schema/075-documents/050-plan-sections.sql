@@ -2,18 +2,14 @@
 -- these functions.
 
 create type documents.present_section as (place integer, packet_id uuid, body_md text, "position" numeric);
-
-comment on type documents.present_section is
-  'A section as it is stored. place: its number in the order of the document, from 1.';
+comment on type documents.present_section is 'A section as it is stored. place: its number in the order of the document, from 1.';
 
 create type documents.wanted_section as (n integer, heading text, level integer, body_md text, place integer, "position" numeric);
-
 comment on type documents.wanted_section is
-  'A section as it should be. n: its number in the new order; place: that of the present section which it takes '
-  'over; null for none.';
+  'A section as it should be. n: its number in the new order; place: that of the present section which it takes over; null for '
+  'none.';
 
-create function documents.sections_of(document_id uuid)
-returns setof public.packet_store
+create function documents.sections_of(document_id uuid) returns setof public.packet_store
 language sql stable set search_path = ''
 begin atomic
   select p.*
@@ -21,13 +17,10 @@ begin atomic
   where p.part_of = sections_of.document_id and p.packet_type = 'section'
   order by (p.envelope ->> 'position')::numeric, p.packet_id;
 end;
-
 comment on function documents.sections_of is 'The sections of a document that the caller can see, in order.';
 
-create function documents.cut_next(middle text, fence text, most integer)
-returns text[]
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function documents.cut_next(middle text, fence text, most integer) returns text[]
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- One more than is written, which tells that the text goes on, and the last two, where the end of the stretch could move a cut.
   wanted constant integer := most + 1 + 2;
@@ -42,12 +35,10 @@ begin
     end if;
   end if;
   return documents.cut(middle, fence);
-end
-$$;
-
+end $$;
 comment on function documents.cut_next is
-  'The first pieces of a text that follows what is stored: one more than these, or all if it has no more. Cutting '
-  'goes from the beginning to the end, so they are those that it has as a whole.';
+  'The first pieces of a text that follows what is stored: one more than these, or all if it has no more. Cutting goes from the '
+  'beginning to the end, so they are those that it has as a whole.';
 
 -- Keeps the sections that are the same at both ends, cuts only the text between them, and pairs sections of equal
 -- text.
@@ -56,9 +47,7 @@ create function documents.cut_again(
 returns documents.wanted_section[]
 language plpgsql stable set search_path = ''
 -- A document has up to thousands of sections, of which the planner knows nothing.
-set enable_nestloop = off
-as $$
-#variable_conflict use_variable
+set enable_nestloop = off as $$
 declare
   tenant_id constant uuid := identity.current_tenant_id();
   bytes constant bytea := convert_to(markdown, 'UTF8');
@@ -75,14 +64,16 @@ declare
 begin
   -- Sections at the beginning and at the end whose text did not change are kept, so that an edit moves no other cut.
   with old as (
-    select b.place::integer, convert_to(b.body, 'UTF8') as body, sum(octet_length(b.body)) over (order by b.place)::integer as upto
+    select b.place::integer, convert_to(b.body, 'UTF8') as body,
+      sum(octet_length(b.body)) over (order by b.place)::integer as upto
     from unnest(bodies) with ordinality as b (body, place)
   )
   select coalesce(min(o.place) - 1, many) into kept_first from old o
   where substring(bytes from o.upto - octet_length(o.body) + 1 for octet_length(o.body)) <> o.body;
   first_bytes := coalesce((select sum(octet_length(b)) from unnest(bodies[:kept_first]) as b), 0);
   with old as (
-    select b.place::integer, convert_to(b.body, 'UTF8') as body, sum(octet_length(b.body)) over (order by b.place desc)::integer as from_end
+    select b.place::integer, convert_to(b.body, 'UTF8') as body,
+      sum(octet_length(b.body)) over (order by b.place desc)::integer as from_end
     from unnest(bodies) with ordinality as b (body, place)
   )
   select many - coalesce(max(o.place), 0) into kept_last from old o
@@ -115,7 +106,8 @@ begin
   end if;
   return array(
     with wanted as (
-      select h.n, secrets.as_stored(h.heading, tenant_id) as heading, h.level, h.n > kept_first and h.n <= kept_first + cardinality(pieces) as is_cut,
+      select h.n, secrets.as_stored(h.heading, tenant_id) as heading, h.level,
+        h.n > kept_first and h.n <= kept_first + cardinality(pieces) as is_cut,
         secrets.as_stored(h.body_md, tenant_id) as body
       from documents.with_headings(bodies[:kept_first] || pieces || bodies[many - kept_last + 1:], title) h
     ), new_ones as (
@@ -133,25 +125,21 @@ begin
     left join new_ones n on n.n = w.n
     left join old_ones o on (o.body, o.nth) = (n.body, n.nth)
     order by w.n);
-end
-$$;
-
+end $$;
 comment on function documents.cut_again is
-  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change '
-  'are kept; the text between them is cut anew, and a section of that part whose text existed before takes its '
-  'place. most_more: where all present sections are kept and more follow, one more than so many of these are '
-  'enough.';
+  'The sections that a document has with a new text. Sections at its beginning and end whose text did not change are kept; the '
+  'text between them is cut anew, and a section of that part whose text existed before takes its place. most_more: where all '
+  'present sections are kept and more follow, one more than so many of these are enough.';
 
 -- Sections in the longest rise keep their positions; the others get numbers between those of their neighbours.
 create function documents.place_sections(wanted documents.wanted_section[], present documents.present_section[])
 returns documents.wanted_section[]
 language plpgsql stable set search_path = ''
 -- A document has up to thousands of sections, of which the planner knows nothing.
-set enable_nestloop = off
-as $$
-#variable_conflict use_variable
+set enable_nestloop = off as $$
 declare
-  in_order constant integer[] := documents.longest_rise(array(select w.place from unnest(wanted) as w where w.place is not null order by w.n));
+  in_order constant integer[] := documents.longest_rise(
+    array(select w.place from unnest(wanted) as w where w.place is not null order by w.n));
   placed documents.wanted_section[];
 begin
   placed := array(
@@ -180,33 +168,30 @@ begin
       left join old_ones o on (o.gap, o.nth) = (n.gap, n.nth)
       left join unnest(present) as p on p.place = coalesce(w.place, o.place)
     ), neighbours as (
-      select t.*, max(t."position") over before as "from", max(case when t."position" is not null then t.n end) over before as from_n,
+      select t.*, max(t."position") over before as "from",
+        max(case when t."position" is not null then t.n end) over before as from_n,
         min(t."position") over after as upto, min(case when t."position" is not null then t.n end) over after as upto_n
       from taken t
       window before as (order by t.n), after as (order by t.n desc)
     )
     select row(b.n, b.heading, b.level, b.body_md, b.place, coalesce(b."position", case
       when b.upto_n is null then coalesce(b."from", 0) + b.n - coalesce(b.from_n, 0)
-      else round(coalesce(b."from", 0) + (b.upto - coalesce(b."from", 0)) * (b.n - coalesce(b.from_n, 0)) / (b.upto_n - coalesce(b.from_n, 0)), 9) end)
+      else round(coalesce(b."from", 0) + (b.upto - coalesce(b."from", 0))
+        * (b.n - coalesce(b.from_n, 0)) / (b.upto_n - coalesce(b.from_n, 0)), 9) end)
     )::documents.wanted_section
-    from neighbours b
-    order by b.n);
+    from neighbours b order by b.n);
   -- A position has nine decimals, so that after about thirty insertions at one point no number is left between two neighbours.
   if exists (
     select from (select p."position", lag(p."position", 1, 0) over (order by p.n) as previous from unnest(placed) as p) s
     where s."position" <= s.previous) then
     placed := array(
-      select row(p.n, p.heading, p.level, p.body_md, p.place, p.n)::documents.wanted_section from unnest(placed) as p order by p.n);
+      select row(p.n, p.heading, p.level, p.body_md, p.place, p.n)::documents.wanted_section from unnest(placed) as p
+      order by p.n);
   end if;
   return placed;
-end
-$$;
-
+end $$;
 comment on function documents.place_sections is
-  'Gives each section its position. A section with a new text replaces one whose text is gone between the same two '
-  'neighbours. Sections that stay in order keep their positions, unless no number is left between two of them; then '
-  'all are numbered anew.';
-
-grant execute on function
-  documents.sections_of, documents.cut_next, documents.cut_again, documents.place_sections
-to l9_agent, l9_admin, l9_platform_admin;
+  'Gives each section its position. A section with a new text replaces one whose text is gone between the same two neighbours. '
+  'Sections that stay in order keep their positions, unless no number is left between two of them; then all are numbered anew.';
+grant execute on function documents.sections_of, documents.cut_next, documents.cut_again, documents.place_sections to l9_agent,
+  l9_admin, l9_platform_admin;

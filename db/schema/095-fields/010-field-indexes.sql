@@ -2,9 +2,7 @@
 -- trigger of packet_store and searches read them.
 
 create function fields.max_indexes() returns integer language sql immutable parallel safe return 20;
-
-comment on function fields.max_indexes is
-  'Most fields that a tenant may index. Each adds rows to every save that has it.';
+comment on function fields.max_indexes is 'Most fields that a tenant may index. Each adds rows to every save that has it.';
 
 create table public.field_indexes (
   tenant_id uuid not null references public.tenants,
@@ -14,7 +12,6 @@ create table public.field_indexes (
   primary key (tenant_id, field),
   constraint field_index_names_a_field check (packets.field_path(field) is not null)
 );
-
 comment on table public.field_indexes is
   'Fields of envelopes that a tenant has indexed. register_field_index() and drop_field_index() write it.';
 comment on column public.field_indexes.tenant_id is 'The tenant.';

@@ -2,13 +2,10 @@
 -- which aliases were applied.
 
 create type entities.known_alias as (alias_normalized text, entity_normalized text, entity text);
-
 comment on type entities.known_alias is 'An alias and the entity that it names.';
 
-create function entities.aliases_for(names text[])
-returns setof entities.known_alias
-language plpgsql stable rows 10 set search_path = '' set enable_seqscan = off
-as $$
+create function entities.aliases_for(names text[]) returns setof entities.known_alias
+language plpgsql stable rows 10 set search_path = '' set enable_seqscan = off as $$
 declare
   me constant identity.identity := identity.require_identity();
 begin
@@ -22,16 +19,12 @@ begin
   where a.tenant_id = me.tenant_id and a.alias_normalized = any (names) and a.scope = any (me.readable_scopes)
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
   order by a.alias_normalized, a.is_from_admin desc, a.created_at, a.alias_id;
-end
-$$;
-
+end $$;
 comment on function entities.aliases_for is
   'Returns the names in the list that are aliases which count for the caller, each with its entity.';
 
-create function entities.aliases_of(entity_name text)
-returns setof text
-language plpgsql stable rows 5 set search_path = '' set enable_seqscan = off
-as $$
+create function entities.aliases_of(entity_name text) returns setof text
+language plpgsql stable rows 5 set search_path = '' set enable_seqscan = off as $$
 declare
   me constant identity.identity := identity.require_identity();
 begin
@@ -40,15 +33,9 @@ begin
   from public.entity_aliases a
   where a.tenant_id = me.tenant_id and a.entity_normalized = entity_name and a.scope = any (me.readable_scopes)
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
-  group by a.alias_normalized
-  order by min(a.created_at), a.alias_normalized
-  limit entities.max_aliases();
-end
-$$;
-
-comment on function entities.aliases_of is
-  'Returns the aliases of an entity that count for the caller: at most the 100 oldest.';
-
+  group by a.alias_normalized order by min(a.created_at), a.alias_normalized limit entities.max_aliases();
+end $$;
+comment on function entities.aliases_of is 'Returns the aliases of an entity that count for the caller: at most the 100 oldest.';
 grant execute on function entities.aliases_for, entities.aliases_of to l9_agent, l9_admin, l9_platform_admin;
 
 create type public.applied_alias as (alias text, entity text, creator text, confirmed_by text, alias_id uuid);
@@ -56,13 +43,11 @@ comment on type public.applied_alias is 'An alias that was applied to find what 
 comment on column public.applied_alias.alias is 'The other name, as its memory spells it.';
 comment on column public.applied_alias.entity is 'The entity that it names.';
 comment on column public.applied_alias.creator is 'The creator name of whoever stated the alias.';
-comment on column public.applied_alias.confirmed_by is
-  'The administrator that stated or confirmed it; null: nobody did.';
+comment on column public.applied_alias.confirmed_by is 'The administrator that stated or confirmed it; null: nobody did.';
 comment on column public.applied_alias.alias_id is 'The alias; confirm_alias() takes it.';
 
 create function public.applied_aliases(name text) returns setof public.applied_alias
-language plpgsql stable set search_path = '' rows 5
-as $$
+language plpgsql stable set search_path = '' rows 5 as $$
 declare
   me constant identity.identity := identity.require_identity();
   names constant text[] := entities.names_of(name);
@@ -72,14 +57,10 @@ begin
   from public.entity_aliases a
   where a.tenant_id = me.tenant_id and a.alias_normalized = any (names) and a.entity_normalized = any (names)
     and (a.ttl is null or a.ttl > now()) and entities.counts_for_caller(a)
-  order by a.is_from_admin desc, a.created_at, a.alias_id
-  limit entities.max_aliases();
-end
-$$;
-
+  order by a.is_from_admin desc, a.created_at, a.alias_id limit entities.max_aliases();
+end $$;
 comment on function public.applied_aliases is
-  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An '
-  'agent''s alias counts for others only as long as nobody else states something of its names, or once an '
-  'administrator has confirmed it. Errors: L9AUT.';
-
+  'The aliases that are applied where the caller asks for an entity by this name, and whose word they are. An agent''s alias '
+  'counts for others only as long as nobody else states something of its names, or once an administrator has confirmed it. '
+  'Errors: L9AUT.';
 grant execute on function public.applied_aliases to l9_agent, l9_admin, l9_platform_admin;

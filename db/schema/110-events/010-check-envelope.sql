@@ -1,10 +1,8 @@
 -- Checks the envelopes of events and reasoning traces. Triggers of packet_store call check_event() and
 -- check_reasoning().
 
-create function events.check_word_of(envelope jsonb, field text, is_required boolean)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function events.check_word_of(envelope jsonb, field text, is_required boolean) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if coalesce(jsonb_typeof(envelope -> field), 'null') = 'null' and not is_required then
     return;
@@ -12,17 +10,13 @@ begin
     perform identity.raise_error('L9VAL', format('envelope.%s: must be a text that is not blank', field), 'envelope.' || field);
   end if;
   perform identity.check_bytes(envelope ->> field, 200, 'envelope.' || field);
-end
-$$;
-
+end $$;
 comment on function events.check_word_of is
-  'Raises L9VAL or L9LIM for this field of the envelope unless it is a text of 1 to 200 bytes. An optional field '
-  'may be absent or null.';
+  'Raises L9VAL or L9LIM for this field of the envelope unless it is a text of 1 to 200 bytes. An optional field may be absent '
+  'or null.';
 
-create function events.check_event(envelope jsonb)
-returns void
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function events.check_event(envelope jsonb) returns void
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   event_time constant text := envelope ->> 'timestamp';
 begin
@@ -34,18 +28,14 @@ begin
     perform identity.raise_error('L9VAL',
       'envelope.timestamp: must be a time such as 2026-12-31T23:59:59Z', 'envelope.timestamp');
   end if;
-end
-$$;
-
+end $$;
 comment on function events.check_event is
-  'Checks the envelope of a memory of kind event: event_type is required; agent_id and timestamp are optional. '
-  'Raises L9VAL or L9LIM for the field.';
+  'Checks the envelope of a memory of kind event: event_type is required; agent_id and timestamp are optional. Raises L9VAL or '
+  'L9LIM for the field.';
 
 -- The required steps come first, then the type and the limit of each optional field.
-create function events.check_reasoning(envelope jsonb)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function events.check_reasoning(envelope jsonb) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   field text;
 begin
@@ -84,18 +74,13 @@ begin
     perform identity.raise_error('L9VAL',
       'envelope.confidence_scores: must be an object of numbers from 0 to 1', 'envelope.confidence_scores');
   end if;
-end
-$$;
-
+end $$;
 comment on function events.check_reasoning is
-  'Checks the envelope of a memory of kind reasoning_trace: steps is required; agent_id, extracted_features, '
-  'inference_steps, reasoning_tokens, decision_tokens and confidence_scores are optional. Raises L9VAL or L9LIM for '
-  'the field.';
+  'Checks the envelope of a memory of kind reasoning_trace: steps is required; agent_id, extracted_features, inference_steps, '
+  'reasoning_tokens, decision_tokens and confidence_scores are optional. Raises L9VAL or L9LIM for the field.';
 
-create function events.tg_packet_store__check_envelope()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function events.tg_packet_store__check_envelope() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   if new.packet_type = 'event' then
     perform events.check_event(new.envelope);
@@ -103,9 +88,7 @@ begin
     perform events.check_reasoning(new.envelope);
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function events.tg_packet_store__check_envelope is
   'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value.';
 

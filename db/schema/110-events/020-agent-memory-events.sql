@@ -25,28 +25,22 @@ alter table public.agent_memory_events
 create index agent_memory_events_readers_idx on public.agent_memory_events (tenant_id, scope, "timestamp");
 create index agent_memory_events_type_idx on public.agent_memory_events (tenant_id, event_type, "timestamp");
 create index agent_memory_events_agent_idx on public.agent_memory_events (tenant_id, agent_id, "timestamp");
-
 comment on table public.agent_memory_events is
-  'Events: one row for each memory of kind event, with its envelope as columns. Triggers keep the row in step with '
-  'its memory.';
-comment on column public.agent_memory_events.event_id is
-  'UUID version 7. It does not change while the memory stays an event.';
+  'Events: one row for each memory of kind event, with its envelope as columns. Triggers keep the row in step with its memory.';
+comment on column public.agent_memory_events.event_id is 'UUID version 7. It does not change while the memory stays an event.';
 comment on column public.agent_memory_events.agent_id is
-  'The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator '
-  'says who wrote the memory.';
+  'The agent that the event names: envelope.agent_id, else metadata.agent, else the creator. The column creator says who wrote '
+  'the memory.';
 comment on column public.agent_memory_events."timestamp" is 'When the event happened: the event time of its memory.';
 comment on column public.agent_memory_events.packet_id is 'The memory that holds the event.';
-comment on column public.agent_memory_events.event_type is
-  'The type of the event: envelope.event_type, such as deploy.finished.';
+comment on column public.agent_memory_events.event_type is 'The type of the event: envelope.event_type, such as deploy.finished.';
 comment on column public.agent_memory_events.content is
   'The other fields of the envelope; the text of the memory is its field content.';
 
 call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
 
-create function events.tg_packet_store__fill_event()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function events.tg_packet_store__fill_event() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   -- An imported legacy memory may have the kind event without an event_type.
   if new.packet_type <> 'event' or new.envelope ->> 'event_type' is null or new.ttl <= now() then
@@ -64,17 +58,12 @@ begin
     set agent_id = excluded.agent_id, "timestamp" = excluded."timestamp", event_type = excluded.event_type,
       content = excluded.content, updated_at = clock_timestamp();
   return null;
-end
-$$;
-
+end $$;
 comment on function events.tg_packet_store__fill_event is
-  'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t '
-  'write events.';
+  'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t write events.';
 
-create function events.tg_packet_store__take_event_time()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function events.tg_packet_store__take_event_time() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   if tg_op = 'INSERT' then
     new."timestamp" := coalesce(new."timestamp", kinds.field_time(new.envelope -> 'timestamp'));
@@ -82,9 +71,7 @@ begin
     new."timestamp" := coalesce(kinds.field_time(new.envelope -> 'timestamp'), new."timestamp");
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function events.tg_packet_store__take_event_time is
   'Takes envelope.timestamp as the event time of a memory of kind event, unless the writer gives another one.';
 

@@ -1,11 +1,8 @@
 -- Ends the rows that start_task() began. The gateway's withJobRun() calls it after the work, with the result or the
 -- name of the error.
 
-create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null)
-returns integer
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function tasks.finish_task(ids uuid[], result jsonb default null, error text default null) returns integer
+language plpgsql volatile set search_path = '' as $$
 declare
   finished integer;
 begin
@@ -21,11 +18,8 @@ begin
   where t.id = any (ids) and t.status in ('queued', 'running');
   get diagnostics finished = row_count;
   return finished;
-end
-$$;
-
+end $$;
 comment on function tasks.finish_task is
-  'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still '
-  'queued or running.';
-
+  'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still queued or '
+  'running.';
 grant execute on function tasks.finish_task to l9_worker;

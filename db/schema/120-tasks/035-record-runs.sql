@@ -1,10 +1,8 @@
 -- Writes the rows of a run that has ended, in place of start_task() and finish_task(). The gateway's recordingRuns()
 -- calls it for jobs that go through all tenants at once.
 
-create function tasks.record_runs(type text, started_at timestamptz, results jsonb, error text default null)
-returns integer
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function tasks.record_runs(type text, started_at timestamptz, results jsonb, error text default null) returns integer
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   recorded integer;
 begin
@@ -15,12 +13,8 @@ begin
   from jsonb_each(results) as r;
   get diagnostics recorded = row_count;
   return recorded;
-end
-$$;
-
+end $$;
 comment on function tasks.record_runs is
-  'Records a run that has ended, for jobs that know only afterwards for which tenants they did something: results '
-  'has the result for each tenant_id. The run failed if an error is named. Returns the number of rows. Definer: '
-  'jobs can''t insert into tasks.';
-
+  'Records a run that has ended, for jobs that know only afterwards for which tenants they did something: results has the result '
+  'for each tenant_id. The run failed if an error is named. Returns the number of rows. Definer: jobs can''t insert into tasks.';
 grant execute on function tasks.record_runs to l9_worker;

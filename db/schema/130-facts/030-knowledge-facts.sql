@@ -37,13 +37,15 @@ create table public.knowledge_facts (
   audience_id uuid not null,
   unique (fact_id, audience_id),
   -- The key includes the audience, so a link never leads to a fact that other callers see.
-  constraint knowledge_facts_superseded_by_fkey foreign key (superseded_by, audience_id) references public.knowledge_facts (fact_id, audience_id)
+  constraint knowledge_facts_superseded_by_fkey foreign key (superseded_by, audience_id)
+    references public.knowledge_facts (fact_id, audience_id)
     on delete set null (superseded_by),
   constraint fact_names_not_blank check (subject_normalized <> '' and predicate <> '' and object_normalized <> ''),
   constraint fact_predicate_normalised check (predicate = entities.normalise_name(predicate)),
   constraint fact_confidence_between_0_and_099 check (confidence between 0 and 0.99),
   constraint fact_counts_not_negative check (
-    supporting_packet_count > 0 and agent_count between 1 and supporting_packet_count and contradiction_count >= 0 and access_count >= 0),
+    supporting_packet_count > 0 and agent_count between 1 and supporting_packet_count and contradiction_count >= 0
+      and access_count >= 0),
   constraint fact_ends_after_it_begins check (valid_to >= valid_from),
   constraint fact_retraction_has_time check (retraction_reason is null or retracted_at is not null),
   constraint fact_retraction_reason_at_most_1000_bytes check (octet_length(retraction_reason) <= 1000)
@@ -75,52 +77,51 @@ alter table public.knowledge_facts
 call derived.derive_from_packets('public.knowledge_facts', 'fact_id', 'source_packet', follows => false,
   evidence_table => 'fact_evidence');
 -- Subject and object are those of its evidence, which is guarded itself.
-call secrets.guard_table('public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
-
+call secrets.guard_table(
+  'public.knowledge_facts', array['correlation_id', 'session_id', 'trace_id', 'subject', 'object'], redacts => false);
 comment on table public.knowledge_facts is
-  'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from '
-  'recorded_at until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. '
-  'assert_fact() and retract_fact() write this table.';
+  'Facts: subject, predicate and object, with two time axes. Validity: from valid_from to valid_to. Knowledge: from recorded_at '
+  'until superseded_at or retracted_at. Every fact is computed from its rows in fact_evidence. assert_fact() and retract_fact() '
+  'write this table.';
 comment on column public.knowledge_facts.fact_id is 'UUID version 7.';
 comment on column public.knowledge_facts.subject is
-  'The entity that the fact is about, spelled as in the statement that counts most: an administrator''s before an '
-  'agent''s, then the oldest.';
+  'The entity that the fact is about, spelled as in the statement that counts most: an administrator''s before an agent''s, then '
+  'the oldest.';
 comment on column public.knowledge_facts.predicate is
   'What the fact says of its subject: lower case, white space trimmed and collapsed.';
 comment on column public.knowledge_facts.object is 'The value: a text, number, truth value, list or object.';
 comment on column public.knowledge_facts.confidence is
-  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where c is the highest confidence that the '
-  'agent gave. What an administrator states has the confidence of administrators alone.';
+  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the fact, where c is the highest confidence that the agent gave. What '
+  'an administrator states has the confidence of administrators alone.';
 comment on column public.knowledge_facts.source_packet is
-  'The memory of the statement that counts most: an administrator''s before an agent''s, then the oldest. '
-  'fact_evidence lists all of them.';
+  'The memory of the statement that counts most: an administrator''s before an agent''s, then the oldest. fact_evidence lists '
+  'all of them.';
 comment on column public.knowledge_facts.subject_normalized is 'The subject in the form in which names are compared.';
 comment on column public.knowledge_facts.object_normalized is 'The object in the form in which objects are compared.';
 comment on column public.knowledge_facts.is_single_valued is 'True if the predicate is registered as single-valued.';
 comment on column public.knowledge_facts.supporting_packet_count is
-  'How often the fact was stated: once for each memory and agent, and once more each time an agent repeated the '
-  'fact without naming a memory.';
+  'How often the fact was stated: once for each memory and agent, and once more each time an agent repeated the fact without '
+  'naming a memory.';
 comment on column public.knowledge_facts.agent_count is 'How many agents state the fact. Rankings count these.';
 comment on column public.knowledge_facts.is_from_admin is
-  'True if an administrator states the fact. What agents state against it while it holds is kept with superseded_by '
-  'and an empty validity: it is never current.';
+  'True if an administrator states the fact. What agents state against it while it holds is kept with superseded_by and an empty '
+  'validity: it is never current.';
 comment on column public.knowledge_facts.contradiction_count is
-  'How many agents stated a different value of the same subject and predicate that superseded this one, was '
-  'superseded by it, or is outranked by an administrator''s, up to the end of its validity.';
+  'How many agents stated a different value of the same subject and predicate that superseded this one, was superseded by it, or '
+  'is outranked by an administrator''s, up to the end of its validity.';
 comment on column public.knowledge_facts.access_count is
   'How often find_facts() returned the fact, as of the last roll-up of the access log.';
 comment on column public.knowledge_facts.valid_from is
-  'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those '
-  'that count for its confidence.';
+  'Start of validity: the earliest that any of its statements gives; of a single-valued predicate, any of those that count for '
+  'its confidence.';
 comment on column public.knowledge_facts.valid_to is
-  'End of validity: as stated, or when the superseding fact started to hold; valid_from for a fact that an '
-  'administrator''s outranks. Null: the fact still holds unless it is retracted.';
+  'End of validity: as stated, or when the superseding fact started to hold; valid_from for a fact that an administrator''s '
+  'outranks. Null: the fact still holds unless it is retracted.';
 comment on column public.knowledge_facts.recorded_at is 'When the fact was first asserted.';
 comment on column public.knowledge_facts.superseded_by is
   'The fact that superseded or outranks this one; it has the same tenant, org, user, project and scope.';
 comment on column public.knowledge_facts.superseded_at is 'When the superseding fact was recorded.';
-comment on column public.knowledge_facts.retracted_at is
-  'When a caller retracted the fact: it is not true and never was.';
+comment on column public.knowledge_facts.retracted_at is 'When a caller retracted the fact: it is not true and never was.';
 comment on column public.knowledge_facts.retraction_reason is 'The reason that the caller gave for the retraction.';
 comment on column public.knowledge_facts.audience_id is
   'Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.';
@@ -131,18 +132,13 @@ comment on policy worker_counts on public.knowledge_facts is
 grant update (access_count) on public.knowledge_facts to l9_worker;
 -- No role has any other privilege to insert, update or delete.
 
-create function facts.tg_knowledge_facts__audience()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function facts.tg_knowledge_facts__audience() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   new.audience_id := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   return new;
-end
-$$;
-
-comment on function facts.tg_knowledge_facts__audience is
-  'Sets audience_id from tenant, org, user, project and scope.';
+end $$;
+comment on function facts.tg_knowledge_facts__audience is 'Sets audience_id from tenant, org, user, project and scope.';
 
 create trigger _310_audience before insert or update of tenant_id, org_id, user_id, project_id, scope on public.knowledge_facts
   for each row execute function facts.tg_knowledge_facts__audience();

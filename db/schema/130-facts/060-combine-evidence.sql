@@ -16,8 +16,7 @@ begin atomic
     select v.fact_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.fact_id
   ), first as (
     select distinct on (s.fact_id) s.fact_id, s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin
-    from stated s where s.is_decisive
-    order by s.fact_id, s.created_at, s.evidence_id
+    from stated s where s.is_decisive order by s.fact_id, s.created_at, s.evidence_id
   ), sums as (
     select s.fact_id, sum(s.mentions)::integer as mentions, count(distinct s.agent)::integer as agents,
       -- The values of a predicate with many hold side by side, so an earlier beginning takes nothing from another.
@@ -38,16 +37,16 @@ begin atomic
     updated_at = case when f.fact_id = new_fact_id then f.updated_at else clock_timestamp() end
   from computed s
   where f.fact_id = s.fact_id
-    and (f.subject, f.object, f.source_packet, f.creator, f.source, f.is_from_admin, f.confidence, f.supporting_packet_count, f.agent_count,
+    and (f.subject, f.object, f.source_packet, f.creator, f.source, f.is_from_admin, f.confidence, f.supporting_packet_count,
+      f.agent_count,
         f.valid_from, f.recorded_at, f.ttl)
       is distinct from
       (s.subject, s.object, s.packet_id, s.creator, s.source, s.is_from_admin, s.confidence, s.mentions, s.agents,
         s.valid_from, s.recorded_at, s.ttl);
 end;
-
 comment on function facts.compute_fact_confidence is
-  'Computes spelling, confidence, counts and times of facts from their evidence. The new fact keeps its updated_at. '
-  'Not executable by callers.';
+  'Computes spelling, confidence, counts and times of facts from their evidence. The new fact keeps its updated_at. Not '
+  'executable by callers.';
 
 create function facts.groups_to_merge(key facts.fact_key, is_single boolean) returns table (fact_id uuid, kept uuid)
 language sql stable set search_path = ''
@@ -55,7 +54,8 @@ begin atomic
   with ordered as (
     select f.*,
       f.is_from_admin and lag(f.object_normalized) over (
-        partition by f.is_from_admin order by f.valid_from, f.recorded_at, f.fact_id) is distinct from f.object_normalized as begins_period
+        partition by f.is_from_admin order by f.valid_from, f.recorded_at, f.fact_id)
+          is distinct from f.object_normalized as begins_period
     from facts.facts_with_key(key, is_single) f
     where f.retracted_at is null
   ), placed as (
@@ -71,19 +71,16 @@ begin atomic
     from placed p
   )
   select g.fact_id, first_value(g.fact_id) over (partition by g.period, g.run, g.object_normalized order by g.place)
-  from grouped g
-  order by g.place;
+  from grouped g order by g.place;
 end;
-
 comment on function facts.groups_to_merge is
-  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, '
-  'with no other value between them. What an agent states while an administrator''s fact holds stands beside that '
-  'fact. Not executable by callers.';
+  'Returns each fact that was not retracted, and the fact that it is merged into: the first that states the same, with no other '
+  'value between them. What an agent states while an administrator''s fact holds stands beside that fact. Not executable by '
+  'callers.';
 
 -- Moves the evidence and the number of reads of each duplicate to the fact that is kept, and deletes the duplicate.
 create function facts.merge_facts(key facts.fact_key, is_single boolean) returns boolean
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   duplicate record;
   has_merged boolean := false;
@@ -110,9 +107,7 @@ begin
     delete from public.knowledge_facts f where f.fact_id = duplicate.fact_id;
   end loop;
   return has_merged;
-end
-$$;
-
+end $$;
 comment on function facts.merge_facts is
-  'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true '
-  'if any were merged. Not executable by callers.';
+  'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true if any were '
+  'merged. Not executable by callers.';

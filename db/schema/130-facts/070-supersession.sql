@@ -12,12 +12,14 @@ begin atomic
     window w as (order by f.valid_from, f.is_from_admin desc, f.recorded_at, f.fact_id)
   ), chain as (
     -- Statements by agents after one by an administrator are not part of it.
-    select p.*, lead(p.fact_id) over c as next_id, lead(p.valid_from) over c as next_from, lead(p.recorded_at) over c as next_recorded
+    select p.*, lead(p.fact_id) over c as next_id, lead(p.valid_from) over c as next_from,
+      lead(p.recorded_at) over c as next_recorded
     from placed p
     where p.is_from_admin or p.period = 0
     window c as (order by p.place)
   ), ended as (
-    select c.fact_id, c.next_id, c.next_from, greatest(c.recorded_at, c.next_recorded) as at from chain c where c.next_id is not null
+    select c.fact_id, c.next_id, c.next_from, greatest(c.recorded_at, c.next_recorded) as at from chain c
+    where c.next_id is not null
     union all
     select p.fact_id, a.fact_id, p.valid_from, greatest(p.recorded_at, a.recorded_at)
     from placed p join placed a on a.is_from_admin and a.period = p.period
@@ -47,8 +49,7 @@ begin atomic
     where s.fact_id = f.fact_id and s.valid_to is not null and s.is_from_admin = f.is_from_admin
     order by s.end_stated_at desc, s.evidence_id desc limit 1) stated on true;
 end;
-
 comment on function facts.supersession_chain is
-  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where '
-  'the next begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s '
-  'holds is outranked: it ends where it begins and names the other. Not executable by callers.';
+  'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next '
+  'begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s holds is outranked: it '
+  'ends where it begins and names the other. Not executable by callers.';

@@ -2,22 +2,20 @@
 -- successors. Everything that changes evidence calls it, under the locks of lock_facts().
 
 create function facts.recompute_facts(
-  key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}')
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+  key facts.fact_key, is_single boolean, new_fact_id uuid default null, packet_ids uuid[] default '{}') returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   changed_ids uuid[] := '{}';
   batch_ids uuid[];
 begin
   -- Rows are locked in the order of their ids, as in the roll-up job, so that the two can't deadlock.
   perform from public.knowledge_facts f
-  where f.fact_id in (select k.fact_id from facts.facts_with_key(key, is_single) k)
-  order by f.fact_id for no key update;
+  where f.fact_id in (select k.fact_id from facts.facts_with_key(key, is_single) k) order by f.fact_id for no key update;
 
   -- The check avoids an empty statement, which would still run the statement triggers.
   if exists (
-    select from facts.facts_with_key(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id where e.ttl <= now()) then
+    select from facts.facts_with_key(key, is_single) f join public.fact_evidence e on e.fact_id = f.fact_id
+    where e.ttl <= now()) then
     delete from public.fact_evidence e
     where e.ttl <= now() and e.fact_id in (select f.fact_id from facts.facts_with_key(key, is_single) f);
   end if;
@@ -60,10 +58,8 @@ begin
   if cardinality(packet_ids) > 0 then
     perform facts.recount_voices(packet_ids);
   end if;
-end
-$$;
-
+end $$;
 comment on function facts.recompute_facts is
-  'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source '
-  'memories and on packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the '
-  'predicate. Not executable by callers.';
+  'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source memories and on '
+  'packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by '
+  'callers.';

@@ -1,19 +1,13 @@
 -- Checks and normalises the parts of a fact. assert_fact_from() calls key_of_fact(), and searches for facts compare
 -- objects by object_text().
 
-create function facts.object_text(object jsonb)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function facts.object_text(object jsonb) returns text language sql immutable parallel safe set search_path = ''
 return entities.normalise_name(object #>> '{}');
-
 comment on function facts.object_text is
-  'Returns the form in which objects are compared: texts, numbers and truth values like names, lists and objects by '
-  'their JSON.';
+  'Returns the form in which objects are compared: texts, numbers and truth values like names, lists and objects by their JSON.';
 
-create function facts.check_object(object jsonb)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function facts.check_object(object jsonb) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   normalised text := facts.object_text(object);
 begin
@@ -26,17 +20,13 @@ begin
   end if;
   perform identity.check_numbers(object, 'object');
   return normalised;
-end
-$$;
-
+end $$;
 comment on function facts.check_object is
-  'Returns object_text() of an object. Raises L9VAL if it is missing or blank or holds a number that is not kept '
-  'exactly, L9LIM if it is longer than 8192 bytes or nested deeper than 60 levels.';
+  'Returns object_text() of an object. Raises L9VAL if it is missing or blank or holds a number that is not kept exactly, L9LIM '
+  'if it is longer than 8192 bytes or nested deeper than 60 levels.';
 
-create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb)
-returns facts.fact_key
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function facts.key_of_fact(source public.packet_store, subject text, predicate text, object jsonb) returns facts.fact_key
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   key facts.fact_key;
 begin
@@ -46,11 +36,7 @@ begin
   key.predicate := entities.check_name(predicate, 'predicate');
   key.object_normalized := facts.check_object(object);
   return key;
-end
-$$;
-
+end $$;
 comment on function facts.key_of_fact is
-  'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, predicate or object break a '
-  'rule.';
-
+  'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, predicate or object break a rule.';
 grant execute on function facts.object_text, facts.check_object to l9_agent, l9_admin, l9_platform_admin;

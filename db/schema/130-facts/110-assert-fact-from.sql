@@ -2,9 +2,7 @@
 -- store_extraction() for the facts that a chat model found.
 
 create function facts.fact_at(key facts.fact_key, is_single boolean, at timestamptz, is_from_admin boolean) returns uuid
-language plpgsql stable set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql stable set search_path = '' as $$
 declare
   ruling public.knowledge_facts;
   neighbour public.knowledge_facts;
@@ -41,17 +39,13 @@ begin
     end if;
   end loop;
   return null;
-end
-$$;
-
+end $$;
 comment on function facts.fact_at is
-  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states '
-  'this and holds at that time, or the next one to begin after it, which then began earlier than was known. Not '
-  'executable by callers.';
+  'Returns the fact that a statement by an agent or an administrator is evidence of: the one that already states this and holds '
+  'at that time, or the next one to begin after it, which then began earlier than was known. Not executable by callers.';
 
 create function facts.insert_fact(
-  key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz)
-returns uuid
+  key facts.fact_key, source_packet uuid, subject text, object jsonb, valid_from timestamptz) returns uuid
 language sql volatile set search_path = ''
 begin atomic
   insert into public.knowledge_facts as f (
@@ -63,27 +57,15 @@ begin atomic
     (key).object_normalized, insert_fact.valid_from, insert_fact.valid_from, clock_timestamp())
   returning f.fact_id;
 end;
-
 comment on function facts.insert_fact is 'Inserts a fact without evidence. Not executable by callers.';
 
 -- Locks the memory and the key, finds or inserts the fact, adds or strengthens the evidence, and recomputes. A new
 -- fact gets its confidence and validity then, like one that exists.
 create function facts.assert_fact_from(
-  packet_id uuid,
-  subject text,
-  predicate text,
-  object jsonb,
-  confidence double precision default 0.8,
-  valid_from timestamptz default null,
-  extracted_by text default null,
-  is_mention boolean default false,
-  into_world boolean default false,
-  valid_to timestamptz default null
-)
-returns public.knowledge_facts
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+  packet_id uuid, subject text, predicate text, object jsonb, confidence double precision default 0.8,
+  valid_from timestamptz default null, extracted_by text default null, is_mention boolean default false,
+  into_world boolean default false, valid_to timestamptz default null) returns public.knowledge_facts
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   source public.packet_store := derived.lock_source_memory(assert_fact_from.packet_id);
   key facts.fact_key := facts.key_of_fact(source, assert_fact_from.subject, assert_fact_from.predicate, assert_fact_from.object);
@@ -110,8 +92,7 @@ begin
     select f.* into fact
     from facts.facts_with_key(key, is_single) f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.packet_id = assert_fact_from.packet_id
-    where f.retracted_at is not null and f.object_normalized = key.object_normalized
-    limit 1;
+    where f.retracted_at is not null and f.object_normalized = key.object_normalized limit 1;
     if found then
       return fact;
     end if;
@@ -123,7 +104,8 @@ begin
 
   id := facts.fact_at(key, is_single, begins_at, by_admin);
   if id is null then
-    new_fact_id := facts.insert_fact(key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
+    new_fact_id := facts.insert_fact(
+      key, assert_fact_from.packet_id, assert_fact_from.subject, assert_fact_from.object, begins_at);
     id := new_fact_id;
   end if;
   -- A fact that is stated again from its end on holds again.
@@ -136,7 +118,7 @@ begin
     derived.bounded_confidence(source, assert_fact_from.confidence), begins_at, assert_fact_from.valid_to,
     case when assert_fact_from.valid_to is not null then clock_timestamp() end,
     source.content_hash, model, model is not null or coalesce(assert_fact_from.into_world, false))
-  on conflict (fact_id, packet_id, creator) do update set
+  on conflict on constraint evidence_counts_once do update set
     -- An agent's strongest word counts, however often it repeats it.
     confidence = greatest(e.confidence, excluded.confidence),
     mentions = e.mentions + is_mention::integer,
@@ -156,18 +138,15 @@ begin
   -- The fact may have been merged with an equal one.
   select f.* into fact
   from public.knowledge_facts f join public.fact_evidence e on e.fact_id = f.fact_id
-  where e.packet_id = assert_fact_from.packet_id and f.audience_id = key.audience_id and f.subject_normalized = key.subject_normalized
+  where e.packet_id = assert_fact_from.packet_id and f.audience_id = key.audience_id
+    and f.subject_normalized = key.subject_normalized
     and f.predicate = key.predicate and f.object_normalized = key.object_normalized and f.retracted_at is null
-  order by f.fact_id = id desc, f.valid_from desc
-  limit 1;
+  order by f.fact_id = id desc, f.valid_from desc limit 1;
   return fact;
-end
-$$;
-
+end $$;
 comment on function facts.assert_fact_from is
-  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the '
-  'memory holds the caller''s own words, so that repeating them counts as another mention. into_world: the fact '
-  'changes the world model, as every extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables '
-  'that callers can''t write; the caller must be able to read the memory and to write in its scope.';
-
+  'Asserts a fact that a memory states. For jobs, extracted_by is the chat model that found it. is_mention: the memory holds the '
+  'caller''s own words, so that repeating them counts as another mention. into_world: the fact changes the world model, as every '
+  'extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be '
+  'able to read the memory and to write in its scope.';
 grant execute on function facts.assert_fact_from to l9_agent, l9_admin, l9_worker;

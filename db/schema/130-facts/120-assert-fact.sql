@@ -2,21 +2,10 @@
 -- rest.
 
 create function public.assert_fact(
-  subject text,
-  predicate text,
-  object jsonb,
-  confidence double precision default 0.8,
-  source_packet uuid default null,
-  valid_from timestamptz default null,
-  scope text default null,
-  project_id text default null,
-  into_world boolean default false,
-  valid_to timestamptz default null
-)
-returns public.knowledge_facts
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+  subject text, predicate text, object jsonb, confidence double precision default 0.8, source_packet uuid default null,
+  valid_from timestamptz default null, scope text default null, project_id text default null, into_world boolean default false,
+  valid_to timestamptz default null) returns public.knowledge_facts
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   packet_id uuid := assert_fact.source_packet;
@@ -45,13 +34,9 @@ begin
   return facts.assert_fact_from(
     packet_id, assert_fact.subject, assert_fact.predicate, assert_fact.object, assert_fact.confidence, assert_fact.valid_from,
     is_mention => true, into_world => assert_fact.into_world, valid_to => assert_fact.valid_to);
-end
-$$;
-
+end $$;
 comment on function public.assert_fact is
-  'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory that states it; without '
-  'one a memory of kind fact is saved. Repeating a fact is support. A new value of a single-valued predicate '
-  'supersedes the former, but an agent''s never an administrator''s. into_world: it also changes the world model. '
-  'Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
-
+  'Asserts a fact: subject, predicate, object, until valid_to. source_packet: the memory that states it; without one a memory of '
+  'kind fact is saved. Repeating a fact is support. A new value of a single-valued predicate supersedes the former, but an '
+  'agent''s never an administrator''s. into_world: it also changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.assert_fact to l9_agent, l9_admin;

@@ -1,26 +1,22 @@
 -- Takes back what a memory states when it is deleted, when its text changes, or when a model extracts from it again.
 -- Triggers of packet_store and the chapter of extraction call it.
 
-create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default null)
-returns setof facts.fact_key
+create function facts.keys_of_evidence(packet_id uuid, audience_id uuid default null) returns setof facts.fact_key
 language sql stable set search_path = ''
 begin atomic
-  select distinct (f.tenant_id, coalesce(keys_of_evidence.audience_id, f.audience_id), f.subject_normalized, f.predicate, f.object_normalized)::facts.fact_key
+  select distinct (f.tenant_id, coalesce(keys_of_evidence.audience_id, f.audience_id), f.subject_normalized, f.predicate,
+    f.object_normalized)::facts.fact_key
   from public.fact_evidence e join public.knowledge_facts f on f.fact_id = e.fact_id
   where e.packet_id = keys_of_evidence.packet_id
   -- All callers take the locks in this order, which rules out deadlocks.
   order by 1;
 end;
-
 comment on function facts.keys_of_evidence is
-  'Returns the keys of all facts that a memory states and that must be recomputed when the memory changes. '
-  'audience_id: the keys as they will be in that audience. Not executable by callers.';
+  'Returns the keys of all facts that a memory states and that must be recomputed when the memory changes. audience_id: the keys '
+  'as they will be in that audience. Not executable by callers.';
 
-create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true)
-returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function facts.withdraw_evidence(packet_id uuid, only_extracted boolean default true) returns void
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   keys facts.fact_key[];
   key facts.fact_key;
@@ -41,48 +37,37 @@ begin
     perform facts.recompute_facts(
       key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[withdraw_evidence.packet_id]);
   end loop;
-end
-$$;
-
+end $$;
 comment on function facts.withdraw_evidence is
-  'Deletes the evidence of a memory and recomputes its facts without it. only_extracted: deletes only what a model '
-  'extracted and no caller retracted. For jobs. Definer: writes tables that callers can''t write.';
-
+  'Deletes the evidence of a memory and recomputes its facts without it. only_extracted: deletes only what a model extracted and '
+  'no caller retracted. For jobs. Definer: writes tables that callers can''t write.';
 grant execute on function facts.withdraw_evidence to l9_worker;
 
-create function facts.tg_packet_store__withdraw_facts()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function facts.tg_packet_store__withdraw_facts() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   perform facts.withdraw_evidence(old.packet_id, only_extracted => false);
   return old;
-end
-$$;
-
+end $$;
 comment on function facts.tg_packet_store__withdraw_facts is
-  'Deletes the evidence of a memory before the memory is deleted: facts that other memories state are recomputed, '
-  'the others are deleted. Definer: callers can''t write these tables.';
+  'Deletes the evidence of a memory before the memory is deleted: facts that other memories state are recomputed, the others are '
+  'deleted. Definer: callers can''t write these tables.';
 
 -- A before trigger, because the foreign keys would delete facts that other memories still state.
 create trigger _620_withdraw_facts before delete on public.packet_store
   for each row execute function facts.tg_packet_store__withdraw_facts();
 
 create function facts.tg_packet_store__recount_facts() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   if exists (select from public.fact_evidence e where e.packet_id = new.packet_id) then
     perform facts.recount_voices(array[new.packet_id]);
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function facts.tg_packet_store__recount_facts is
-  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use '
-  'of this one. Definer: callers can''t write these tables.';
+  'Counts the voices on a memory whose text has changed: facts that others asserted from the former text are no use of this one. '
+  'Definer: callers can''t write these tables.';
 
 create trigger _650_recount_facts after update of envelope on public.packet_store
-  for each row when (new.content_hash is distinct from old.content_hash)
-  execute function facts.tg_packet_store__recount_facts();
+  for each row when (new.content_hash is distinct from old.content_hash) execute function facts.tg_packet_store__recount_facts();

@@ -1,11 +1,8 @@
 -- Facts follow their memory when its scope, project, owner or expiry changes. A trigger of packet_store calls
 -- move_evidence() for each statement of the memory.
 
-create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+create function facts.move_evidence(evidence public.fact_evidence, source public.packet_store, audience_id uuid) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   fact public.knowledge_facts;
   key facts.fact_key;
@@ -38,20 +35,15 @@ begin
       update public.fact_evidence e set fact_id = target_id where e.evidence_id = evidence.evidence_id;
     end if;
   end if;
-end
-$$;
-
+end $$;
 comment on function facts.move_evidence is
-  'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, '
-  'otherwise to an equal fact there or to a new one. Not executable by callers.';
+  'Moves the evidence of a memory to another audience: together with the fact if no other memory states it, otherwise to an '
+  'equal fact there or to a new one. Not executable by callers.';
 
 -- Takes the locks of the old and of the new audience in one order before it moves anything, so that two memories that
 -- move in opposite directions can't deadlock.
-create function facts.tg_packet_store__facts_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function facts.tg_packet_store__facts_follow() returns trigger
+language plpgsql security definer set search_path = '' as $$
 declare
   audience_id uuid := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   has_moved boolean := audience_id <> packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
@@ -77,12 +69,10 @@ begin
       key, facts.is_single_valued(key.tenant_id, key.predicate), packet_ids => array[new.packet_id]);
   end loop;
   return null;
-end
-$$;
-
+end $$;
 comment on function facts.tg_packet_store__facts_follow is
-  'Moves the facts of a memory to the memory''s new audience and lets a fact expire with the last memory that '
-  'states it. Definer: callers can''t write these tables.';
+  'Moves the facts of a memory to the memory''s new audience and lets a fact expire with the last memory that states it. '
+  'Definer: callers can''t write these tables.';
 
 -- Fires after _620_fact_evidence_follow, which updates owner and scope of the evidence.
 call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');

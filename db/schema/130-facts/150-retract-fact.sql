@@ -1,11 +1,8 @@
 -- Declares that a fact was never true; the fact that it superseded then holds again. Agents and administrators reach
 -- retract_fact() over GraphQL and psql.
 
-create function public.retract_fact(fact_id uuid, reason text default null)
-returns public.knowledge_facts
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+create function public.retract_fact(fact_id uuid, reason text default null) returns public.knowledge_facts
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   fact public.knowledge_facts;
@@ -43,13 +40,10 @@ begin
   perform facts.recompute_facts(key, is_single, fact.fact_id);
   select f.* into fact from public.knowledge_facts f where f.fact_id = fact.fact_id;
   return fact;
-end
-$$;
-
+end $$;
 comment on function public.retract_fact is
-  'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row stays as history, and the '
-  'fact that it superseded holds again. Agents can retract facts that only they asserted, admins all facts within '
-  'their claims; otherwise, and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. '
-  'Definer: callers can''t write the table; ownership is checked here.';
-
+  'Retracts a fact: it is not true and never was. reason: at most 1000 bytes. The row stays as history, and the fact that it '
+  'superseded holds again. Agents can retract facts that only they asserted, admins all facts within their claims; otherwise, '
+  'and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the '
+  'table; ownership is checked here.';
 grant execute on function public.retract_fact to l9_agent, l9_admin;

@@ -4,9 +4,7 @@
 create function public.register_predicate(
   predicate text, is_single_valued boolean default true, description text default null, tenant_id uuid default null)
 returns public.fact_predicates
-language plpgsql volatile security definer set search_path = ''
-as $$
-#variable_conflict use_column
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(register_predicate.tenant_id);
   name text := entities.check_name(register_predicate.predicate, 'predicate');
@@ -24,7 +22,7 @@ begin
   was_single := facts.is_single_valued(admin.target_tenant_id, name);
   insert into public.fact_predicates as p (tenant_id, predicate, is_single_valued, description)
   values (admin.target_tenant_id, name, register_predicate.is_single_valued, coalesce(register_predicate.description, ''))
-  on conflict (tenant_id, predicate) do update set
+  on conflict on constraint fact_predicates_pkey do update set
     is_single_valued = excluded.is_single_valued,
     description = coalesce(register_predicate.description, p.description),
     updated_at = clock_timestamp()
@@ -43,13 +41,9 @@ begin
     end loop;
   end if;
   return registered;
-end
-$$;
-
+end $$;
 comment on function public.register_predicate is
-  'Registers a predicate as single-valued or multi-valued. Existing facts are recomputed within each scope and '
-  'project: single-valued, the value that began last holds and ends the others; multi-valued, all superseded values '
-  'hold again. For admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables '
-  'that callers can''t write.';
-
+  'Registers a predicate as single-valued or multi-valued. Existing facts are recomputed within each scope and project: '
+  'single-valued, the value that began last holds and ends the others; multi-valued, all superseded values hold again. For '
+  'admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t write.';
 grant execute on function public.register_predicate to l9_admin, l9_platform_admin;

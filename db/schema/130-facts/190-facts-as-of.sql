@@ -1,12 +1,7 @@
 -- What was believed at an earlier time, over both axes of time. Callers reach facts_as_of() over GraphQL and psql.
 
 create type public.fact_as_of as (
-  fact public.knowledge_facts,
-  valid_from timestamptz,
-  valid_to timestamptz,
-  replaced public.knowledge_facts
-);
-
+  fact public.knowledge_facts, valid_from timestamptz, valid_to timestamptz, replaced public.knowledge_facts);
 comment on type public.fact_as_of is 'A fact as it was known at a point in time.';
 comment on column public.fact_as_of.fact is 'The fact with the present values of its row.';
 comment on column public.fact_as_of.valid_from is 'Start of validity, as known at that time.';
@@ -20,8 +15,8 @@ returns table (fact_id uuid, valid_from timestamptz, valid_to timestamptz, repla
 language sql stable set search_path = '' set plan_cache_mode = force_custom_plan
 begin atomic
   with statements as (
-    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin, e.valid_from, e.created_at,
-      e.valid_to, e.end_stated_at,
+    select f.fact_id, f.audience_id, f.subject_normalized, f.predicate, f.is_single_valued, e.is_from_admin,
+      e.valid_from, e.created_at, e.valid_to, e.end_stated_at,
       bool_or(e.is_from_admin) over (partition by f.fact_id) = e.is_from_admin as is_decisive
     from public.knowledge_facts f
     join public.fact_evidence e on e.fact_id = f.fact_id and e.created_at <= facts_known_at.known_at
@@ -29,13 +24,13 @@ begin atomic
       and (facts_known_at.predicate is null or f.predicate = facts_known_at.predicate)
       and (f.retracted_at is null or f.retracted_at > facts_known_at.known_at)
   ), known_then as (
-    select s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued, bool_or(s.is_from_admin) as is_from_admin,
+    select s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued,
+      bool_or(s.is_from_admin) as is_from_admin,
       min(s.valid_from) filter (where s.is_decisive or not s.is_single_valued) as valid_from,
       min(s.created_at) filter (where s.is_decisive or not s.is_single_valued) as recorded_at,
       (array_agg(s.valid_to order by s.end_stated_at desc)
         filter (where s.is_decisive and s.end_stated_at <= facts_known_at.known_at))[1] as stated_end
-    from statements s
-    group by s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued
+    from statements s group by s.fact_id, s.audience_id, s.subject_normalized, s.predicate, s.is_single_valued
   ), placed as (
     select n.*, n.is_single_valued and not n.is_from_admin and count(*) filter (where n.is_from_admin) over (
       partition by n.audience_id, n.subject_normalized, n.predicate
@@ -51,25 +46,16 @@ begin atomic
     partition by n.audience_id, n.subject_normalized, n.predicate, case when not n.is_single_valued then n.fact_id end
     order by n.valid_from, n.is_from_admin desc, n.recorded_at, n.fact_id);
 end;
-
 comment on function facts.facts_known_at is
-  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each '
-  'began and ended, and which fact it had superseded. What an administrator''s fact outranked is left out.';
+  'Returns facts as they were known at a time, from what had been recorded and not retracted by then: when each began and ended, '
+  'and which fact it had superseded. What an administrator''s fact outranked is left out.';
 
 -- Joins what was known then to the present rows, so that row-level security decides by where a fact is today, and
 -- what was erased is never shown again.
 create function public.facts_as_of(
-  valid_at timestamptz default null,
-  known_at timestamptz default null,
-  subject text default null,
-  predicate text default null,
-  object jsonb default null,
-  k integer default 100
-)
-returns setof public.fact_as_of
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
+  valid_at timestamptz default null, known_at timestamptz default null, subject text default null, predicate text default null,
+  object jsonb default null, k integer default 100) returns setof public.fact_as_of
+language plpgsql volatile set search_path = '' as $$
 declare
   matching public.fact_as_of[];
 begin
@@ -84,21 +70,16 @@ begin
     left join public.knowledge_facts r on r.fact_id = n.replaced
     where facts.holds_at(n.valid_from, n.valid_to, coalesce(facts_as_of.valid_at, now()))
       and (facts_as_of.object is null or f.object_normalized = any (facts.names_of_object(facts_as_of.object)))
-    order by f.confidence desc, f.is_from_admin desc, n.valid_from desc, f.fact_id desc
-    limit facts_as_of.k);
+    order by f.confidence desc, f.is_from_admin desc, n.valid_from desc, f.fact_id desc limit facts_as_of.k);
   perform facts.log_fact_reads(
     jsonb_strip_nulls(jsonb_build_object('valid_at', facts_as_of.valid_at, 'known_at', facts_as_of.known_at, 'k', facts_as_of.k)),
     array(select (a).fact from unnest(matching) a)
       || array(select (a).replaced from unnest(matching) a where ((a).replaced).fact_id is not null),
     is_use => false);
   return query select (a).* from unnest(matching) a;
-end
-$$;
-
+end $$;
 comment on function public.facts_as_of is
-  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with '
-  'the fact that it had superseded. A retracted fact was known until its retraction. Facts that were erased, or '
-  'moved to where the caller can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. '
-  'Errors: L9LIM, L9AUT.';
-
+  'Returns the facts that held at valid_at (default now) as they were known at known_at (default now), each with the fact that '
+  'it had superseded. A retracted fact was known until its retraction. Facts that were erased, or moved to where the caller '
+  'can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. Errors: L9LIM, L9AUT.';
 grant execute on function facts.facts_known_at, public.facts_as_of to l9_agent, l9_admin, l9_platform_admin;

@@ -1,10 +1,8 @@
 -- Turns the access log and the feedback into counters of memories and facts, transaction by transaction. The
 -- gateway's roll-up job calls it until it returns 0.
 
-create function facts.roll_up_accesses(max_rows integer default 10000)
-returns bigint
-language plpgsql volatile set search_path = ''
-as $$
+create function facts.roll_up_accesses(max_rows integer default 10000) returns bigint
+language plpgsql volatile set search_path = '' as $$
 declare
   last_xid constant xid8 := '18446744073709551615';
   progress importance.access_roll_up;
@@ -50,7 +48,8 @@ begin
     perform importance.roll_up_accesses_between(progress.to_xid, progress.to_xid, progress.era_after);
     return 1;
   end if;
-  until_xid := case when until_xid is null then horizon when until_xid > first_xid then until_xid else ((first_xid::text::numeric + 1)::text)::xid8 end;
+  until_xid := case when until_xid is null then horizon when until_xid > first_xid then until_xid
+    else ((first_xid::text::numeric + 1)::text)::xid8 end;
   -- Facts before the statistics of memories, the order in which writers of facts lock them.
   perform facts.roll_up_fact_accesses_between(progress.to_xid, until_xid, progress.era_after);
   perform importance.roll_up_accesses_between(progress.to_xid, until_xid, progress.era_after);
@@ -59,14 +58,10 @@ begin
     select max(a.accessed_at) from importance.memory_access_log a
     where a.xid >= progress.to_xid and a.xid < until_xid and a.accessed_at > progress.era_after));
   return least(row_total, max_rows);
-end
-$$;
-
+end $$;
 comment on function facts.roll_up_accesses is
-  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly '
-  'once, in whole transactions and in order, about max_rows rows at most, and voices anew where pending_recounts '
-  'asks for it. Returns about how many; 0 means nothing is left. Counters and progress commit together, so the job '
-  'can be interrupted, run twice or run concurrently. Accesses of transactions that are still running are counted '
-  'later, never skipped.';
-
+  'Counts committed accesses and feedback into memory_signals (accesses of facts into their own rows), each exactly once, in '
+  'whole transactions and in order, about max_rows rows at most, and voices anew where pending_recounts asks for it. Returns '
+  'about how many; 0 means nothing is left. Counters and progress commit together, so the job can be interrupted, run twice or '
+  'run concurrently. Accesses of transactions that are still running are counted later, never skipped.';
 grant execute on function facts.roll_up_accesses to l9_worker;
