@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3dbea6415e8fc0d7b3122f4248d67090efca9d18
+--! Hash: sha1:b39cc5715208570b4f57f9c65d6a6ef162025005
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -21664,7 +21664,6 @@ create function graph.relate_from(
 returns public.entity_relationships
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source_name constant text := entities.check_name(relate_from.source, 'source');
   type_name constant text := graph.check_relationship_type(relate_from.type);
@@ -21696,7 +21695,7 @@ begin
   values (
     stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target),
     derived.bounded_confidence(source, relate_from.confidence), extractor)
-  on conflict (relationship_id, packet_id, creator) do update
+  on conflict on constraint relationship_evidence_once do update
   -- An agent's strongest word counts, however often it repeats it.
   set confidence = greatest(e.confidence, excluded.confidence), mentions = e.mentions + 1,
     extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
@@ -21729,7 +21728,6 @@ create function public.relate(
 returns public.entity_relationships
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   type_name constant text := graph.check_relationship_type(relate.type);
   packet_id uuid := relate.source_packet;
@@ -21922,7 +21920,6 @@ language plpgsql stable set search_path = '' set max_parallel_workers_per_gather
 -- The joins below may see 20000 rows, which the planner can't estimate; nested loops would be quadratic.
 set enable_nestloop = off set jit = off
 as $$
-#variable_conflict use_variable
 declare
   me constant identity.identity := identity.require_identity();
   budget constant integer := graph.max_edges_followed();
@@ -22934,7 +22931,6 @@ create function public.set_search_settings(
 returns public.search_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_search_settings.tenant_id);
   settings public.search_settings := search.default_settings();
@@ -23340,7 +23336,7 @@ declare
   owners constant jsonb := '{"none": "p.user_id is null and p.org_id is null", "user": "p.user_id = me.user_id and p.org_id is null",
     "org": "p.user_id is null and p.org_id = me.org_id", "both": "p.user_id = me.user_id and p.org_id = me.org_id", "any": "true"}';
   projects constant jsonb := '{"any": "true", "none": "p.project_id is null", "some": "p.project_id = any (projects)"}';
-  branches constant jsonb := '{"any": "true", "none": "p.branch is null", "one": "p.branch = branch"}';
+  branches constant jsonb := '{"any": "true", "none": "p.branch is null", "one": "p.branch = one_branch"}';
   source record;
 begin
   for source in
@@ -23351,7 +23347,7 @@ begin
   loop
     execute format($sql$
       create function search.count_range_of_%1$s(
-        owner_range text, project_range text, branch_range text, me identity.identity, scopes text[], projects text[], branch text,
+        owner_range text, project_range text, branch_range text, me identity.identity, scopes text[], projects text[], one_branch text,
         hides_archived boolean, at_most integer, out scanned bigint, out matches uuid[])
       language plpgsql
       stable
@@ -23360,7 +23356,6 @@ begin
       set enable_seqscan = off
       set plan_cache_mode = force_generic_plan
       as $body$
-      #variable_conflict use_variable
       begin
         case concat_ws(' ', owner_range, project_range, branch_range)%2$s
         else
@@ -23395,7 +23390,6 @@ create function search.few_readable(
 returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   owner_ranges constant text[] := case when me.role = 'l9_admin' then '{any}'
     else array['none'] || case when me.org_id is not null then 'org' end || case when me.user_id is not null then 'user' end
@@ -23568,7 +23562,6 @@ create function search.few_of(request search.search_request, table_name text, ma
 returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   -- At an earlier time a memory may have been of another branch, and reasoning traces have no column for it.
   branch constant text := case when request.as_of is null and table_name <> 'reasoning_traces' then request.branch end;
@@ -23995,7 +23988,6 @@ set enable_nestloop = off set work_mem = '32MB'
 -- The plan does not depend on the request, and planning takes as long as scoring a hundred memories.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   answer search.scored_words;
   queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
@@ -24144,7 +24136,6 @@ returns uuid[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
   set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   -- The index of the few that have such a time answers this, where reading each memory would take a tenth of a search.
   archived constant uuid[] := array(
@@ -24336,7 +24327,6 @@ language plpgsql stable set search_path = pg_catalog, extensions set max_paralle
 -- The plan does not depend on the request, and planning over the indexes of every bucket takes as long as comparing a thousand vectors.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   query constant public.memory_embeddings.compared_vector%type := subvector(request.vector, 1, request.dimensions);
   uses_chunks constant boolean := (request.settings).uses_chunks;
@@ -24350,7 +24340,7 @@ begin
     select * from (
       select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) query as distance
       from public.memory_embeddings m
-      where m.packet_id = any (ids) and m.model = request.model and m.embedding_type = embedding_type
+      where m.packet_id = any (ids) and m.model = request.model and m.embedding_type = score_own_vectors.embedding_type
         and (uses_chunks or m.chunk_index = 0)
         and (m.ttl is null or m.ttl > now())
         and (request.requested_scopes is null or m.scope = any (request.requested_scopes))
@@ -24846,7 +24836,6 @@ language plpgsql stable set search_path = pg_catalog, extensions set max_paralle
 -- The plan does not depend on the request, and planning takes four times as long as running it.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   settings public.search_settings := request.settings;
   compares boolean := request.vector is not null and request.mode <> 'recent';
@@ -24861,7 +24850,7 @@ declare
   word_tests tsquery[] := search.word_tests(request.lexemes, request.query, request.languages);
   are_pairs boolean := request.query ~ ('[' || words.unspaced_characters() || ']');
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
-  compared_vector public.memory_embeddings.compared_vector%type :=
+  query_vector public.memory_embeddings.compared_vector%type :=
     extensions.subvector(request.vector, 1, request.dimensions);
   answer search.ranked_hits;
 begin
@@ -24922,7 +24911,7 @@ begin
         max(e.similarity) filter (where e.embedding_type = 'context') as context_similarity,
         (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
       from (
-        select e.embedding_type, e.chunk_index, (1 - (e.compared_vector operator(extensions.<=>) compared_vector))::real as similarity
+        select e.embedding_type, e.chunk_index, (1 - (e.compared_vector operator(extensions.<=>) query_vector))::real as similarity
         from public.memory_embeddings e
         where compares and (c.similarity is null or c.chunk > 0 or (has_contexts and c.context_similarity is null))
           and (c.position <= 2 * request.k or c.chunk > 0 or request.threshold is not null)
@@ -25282,7 +25271,6 @@ create function search.open_search(
 returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   request search.search_request;
 begin
@@ -25342,17 +25330,16 @@ language plpgsql stable set search_path = '' set enable_seqscan = off
 -- The plan does not depend on the project, and planning takes longer than reading the rows.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   max_memories constant integer := 100;
-  tenant_id constant uuid := identity.current_tenant_id();
+  own_tenant constant uuid := identity.current_tenant_id();
 begin
   return array(
     select distinct lower(n.speaker)
     from unnest((identity.require_identity()).readable_scopes) as s (scope)
     cross join lateral (
       select p.speaker from public.packet_store p
-      where p.tenant_id = tenant_id and p.scope = s.scope and p.project_id = project_id
+      where p.tenant_id = own_tenant and p.scope = s.scope and p.project_id = recent_speakers.project_id
       order by p.packet_id desc
       limit max_memories
     ) n
@@ -25369,7 +25356,6 @@ create function search.words_for_vector(query text, project_id text)
 returns text
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   -- Among a handful of memories any word can be in most of them.
   least_memories constant integer := 20;
@@ -25677,7 +25663,6 @@ create function public.search_memory(
 returns public.search_result
 language plpgsql volatile set search_path = pg_catalog, extensions
 as $$
-#variable_conflict use_variable
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;
@@ -25777,7 +25762,6 @@ create function search.find_where("where" jsonb)
 returns search.where_matches
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   request search.search_request;
   source search.search_source;
@@ -25952,7 +25936,6 @@ create function public.set_find_settings(
 returns public.find_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_find_settings.tenant_id);
   settings public.find_settings := find.default_settings();
@@ -26291,7 +26274,6 @@ create function find.open_find(
 returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   request search.search_request := search.open_search(
     query, k,
@@ -26460,7 +26442,6 @@ language plpgsql stable set search_path = pg_catalog, extensions set max_paralle
 -- The plan does not depend on the request, and planning takes longer than running it.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   max_citations constant integer := 1000;
   request constant search.search_request := found.request;
@@ -26786,7 +26767,6 @@ create function find.found_elsewhere(request search.search_request, filter find.
 returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   max_matches constant integer := 100;
   wider find.find_filter := filter;
@@ -26832,7 +26812,6 @@ create function find.suggest(request search.search_request, filter find.find_fil
 returns public.find_suggestion[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   respelled search.search_request;
   corrected text;
@@ -26977,7 +26956,6 @@ create function public.memory_find(
 returns public.find_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
@@ -27099,7 +27077,6 @@ create function public.set_world_model_settings(takes_facts boolean, tenant_id u
 returns public.world_model_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_world_model_settings.tenant_id);
   saved public.world_model_settings;
@@ -27160,7 +27137,6 @@ create function world_model.lock_world(audience_id uuid)
 returns integer
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   version integer;
 begin
@@ -27178,7 +27154,6 @@ create function world_model.take_next_version(audience_id uuid, expected_version
 returns integer
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   version integer := world_model.lock_world(audience_id);
 begin
@@ -27685,7 +27660,6 @@ create function world_model.recompute_world(audience_id uuid, counts_as_change b
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   world uuid := recompute_world.audience_id;
   at_version integer := world_model.lock_world(world);
@@ -27964,7 +27938,6 @@ to l9_agent, l9_admin;
 create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb) returns text[]
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   key constant text := entities.normalise_name(change ->> 'entity_id');
   setter constant jsonb := world_model.setter(applied);
@@ -28073,7 +28046,6 @@ create function world_model.write_world_update(source_packet uuid, insight jsonb
 returns public.world_model_updates
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   checked jsonb := world_model.check_insight(insight);
@@ -28141,7 +28113,6 @@ create function world_model.resolve_world(scope text, project_id text, audience_
 returns world_model.world_version
 language plpgsql stable security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   resolved world_model.world_version;
@@ -28192,7 +28163,6 @@ create function world_model.resolve_version(point text, field text, scope text, 
 returns world_model.world_version
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   resolved world_model.world_version;
 begin
@@ -28288,7 +28258,6 @@ create function public.get_world_model(
 returns public.world_model
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   wanted_keys text[];
   resolved world_model.world_version;
@@ -28359,7 +28328,6 @@ create function world_model.write_world_snapshot(source_packet uuid, description
 returns public.world_model_snapshots
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
@@ -28477,7 +28445,6 @@ create function public.diff_world(
 returns setof public.world_difference
 language plpgsql volatile set search_path = '' rows 100
 as $$
-#variable_conflict use_column
 declare
   b_is_snapshot boolean := not world_model.is_version_number(b);
   earlier world_model.world_version;
@@ -28541,7 +28508,6 @@ create function world_model.write_world_restore(source_packet uuid, snapshot tex
 returns public.world_model_updates
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
@@ -28679,7 +28645,6 @@ create function world_model.take_fact(fact public.knowledge_facts)
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   is_type constant boolean := world_model.names_type(fact);
   current public.knowledge_facts;
@@ -28744,7 +28709,6 @@ create function world_model.follow_facts(fact_ids uuid[])
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   lost uuid[];
   fact public.knowledge_facts;
@@ -29226,7 +29190,6 @@ create function reflection.find_reflection(
 returns uuid
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   hash constant bytea := packets.text_identity(content);
@@ -29282,7 +29245,6 @@ create function public.reflect(
 returns public.reflect_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   target_scope text := coalesce(reflect.scope, 'developer');
   target_branch text;
@@ -29561,7 +29523,6 @@ create function public.recall_lessons(
 returns public.recall_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;
@@ -30009,7 +29970,6 @@ create function reflection.store_task_reflection(
 returns public.task_reflections
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_task_reflection.packet_id);
   saved public.task_reflections;
@@ -30061,7 +30021,6 @@ create function reflection.link_lesson(task_reflection_id uuid, reflection_id uu
 returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   packet_id uuid := (
     select t.source_packet from public.task_reflections t
@@ -30120,7 +30079,6 @@ create function public.reflect_on_task(
 returns public.task_reflections
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   target_scope text := coalesce(reflect_on_task.scope, 'developer');
@@ -30214,7 +30172,6 @@ create function reflection.link_to_task(task_id text, scope text, project_id tex
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   task public.task_reflections;
@@ -30722,7 +30679,6 @@ create function summaries.store_summary_row(
 returns public.memory_summaries
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_summary_row.packet_id);
   audience summaries.summary_audience := summaries.audience_of_sources(store_summary_row.source_packet_ids);
@@ -30809,7 +30765,6 @@ create function public.save_summary(
 returns public.memory_summaries
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   wanted_confidence double precision := coalesce(save_summary.confidence, 0.8);
@@ -30926,7 +30881,6 @@ create function summaries.find_due(
 returns setof summaries.due_for_audience
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0
 as $$
-#variable_conflict use_column
 declare
   -- Only the newest memories are scanned, because summaries of active subjects are the useful ones. Older memories are found when
   -- the call names their thread or project.
@@ -31047,7 +31001,6 @@ create function summaries.find_due_for_caller(
 returns setof public.due_summary
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   one_type text;
@@ -31084,7 +31037,6 @@ create function public.due_summaries(
 returns setof public.due_summary
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   due public.due_summary[] := array(
     select d from summaries.find_due_for_caller(scope_types, scope_value, project_id, min_packets, max_sources, k) d);
@@ -31167,7 +31119,6 @@ create function public.summarize(
 returns public.summarize_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   result public.summarize_result;
   shown_ids jsonb;
@@ -31260,7 +31211,6 @@ create function summaries.store_summary(
 returns public.memory_summaries
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   audience summaries.summary_audience;
   packet_id uuid;
@@ -31410,7 +31360,6 @@ create function public.set_extraction_settings(
 returns public.extraction_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_extraction_settings.tenant_id);
   saved public.extraction_settings;
@@ -31526,7 +31475,6 @@ create function extraction.reserve_tokens(tenant_id uuid, tokens bigint)
 returns date
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   today constant date := (now() at time zone 'utc')::date;
 begin
@@ -31672,7 +31620,6 @@ create function extraction.withdraw_extracted_relationships(packet_id uuid)
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e
@@ -31734,7 +31681,6 @@ returns table (
   tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   ids uuid[];
 begin
@@ -31773,7 +31719,6 @@ create function extraction.postpone_extraction(packet_id uuid, delay interval, e
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   has_given_up boolean;
 begin
@@ -31896,7 +31841,6 @@ language plpgsql volatile security definer set search_path = ''
 -- Shorter than deadlock_timeout, so that this job gives way before a caller's transaction could fail.
 set lock_timeout = '500ms'
 as $$
-#variable_conflict use_column
 declare
   stored extraction.stored_extraction := (false, 0, 0, 0);
   source public.packet_store;
@@ -32022,7 +31966,6 @@ returns table (
   packet_ids uuid[], content_hashes bytea[], contents text[], happened_at timestamptz[])
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   candidate record;
 begin
@@ -32036,7 +31979,7 @@ begin
     where s.writes_summaries and d.scope = any (s.scopes)
   loop
     insert into extraction.summary_leases as c (summary_key, leased_until) values (candidate.key, now() + lease)
-    on conflict (summary_key) do update set leased_until = excluded.leased_until
+    on conflict on constraint summary_leases_pkey do update set leased_until = excluded.leased_until
       where extraction.is_due(c.next_attempt_at, c.leased_until);
     continue when not found;
     return query
@@ -32061,7 +32004,6 @@ create function extraction.postpone_summary(summary_key bytea, delay interval, c
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   has_given_up boolean;
 begin
@@ -32093,7 +32035,6 @@ create function extraction.store_model_summary(
 returns boolean
 language plpgsql volatile set search_path = '' set lock_timeout = '500ms'
 as $$
-#variable_conflict use_column
 declare
   -- Missing lists default to empty ones; only these keys of the answer are used, and long values are cut.
   answer constant jsonb := jsonb_build_object('key_facts', '[]'::jsonb, 'key_entities', '[]'::jsonb, 'key_decisions', '[]'::jsonb) || summary;
@@ -32409,7 +32350,6 @@ create function public.explain_access(
 returns public.access_explanation
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
   memory public.packet_store;
@@ -32602,7 +32542,6 @@ create function public.set_archive_settings(archive_fields text[], tenant_id uui
 returns public.archive_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_archive_settings.tenant_id);
   saved public.archive_settings;
@@ -32615,7 +32554,7 @@ begin
   end if;
   insert into public.archive_settings as s (tenant_id, archive_fields)
   values (admin.target_tenant_id, set_archive_settings.archive_fields)
-  on conflict (tenant_id) do update set archive_fields = excluded.archive_fields, updated_at = clock_timestamp()
+  on conflict on constraint archive_settings_pkey do update set archive_fields = excluded.archive_fields, updated_at = clock_timestamp()
   returning s.* into saved;
   return saved;
 end
@@ -32970,7 +32909,6 @@ create function archive.prepare_session_archive(
 returns archive.prepared_session
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   answer archive.prepared_session;
@@ -33162,7 +33100,6 @@ create function archive.find_archived(archive_id uuid, fingerprints bytea[])
 returns public.archived_session
 language plpgsql stable security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   found_one public.archived_session;
@@ -33213,7 +33150,6 @@ create function archive.store_session_archive(
 returns public.session_archives
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   prepared archive.prepared_sessions := archive.own_prepared(archive_id);
@@ -33346,7 +33282,6 @@ create function archive.finish_session_archive(
 returns public.archived_session
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   prepared archive.prepared_sessions := archive.own_prepared(archive_id);
   pointer constant text := archive.pointer_of(content_hash);
@@ -33530,7 +33465,6 @@ create function archive.name_copies(archive_id uuid, connectors text[])
 returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   named public.session_archives;
@@ -33587,7 +33521,6 @@ create function public.query_cascade_memories(
 returns setof public.session_archives
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   found_ids uuid[];
   hits public.memory_hit[];
@@ -33607,7 +33540,7 @@ begin
       tags => tags, since => since, until => until, project_id => nullif(project_id, ''))).hits;
     found_ids := array(
       select h.packet_id from unnest(hits) with ordinality as h
-      join public.session_archives a on a.packet_id = h.packet_id and (session_id is null or a.session_id = session_id)
+      join public.session_archives a on a.packet_id = h.packet_id and (query_cascade_memories.session_id is null or a.session_id = query_cascade_memories.session_id)
       order by h.ordinality limit "limit");
     perform archive.log_found(found_ids);
     return query
@@ -33627,10 +33560,11 @@ begin
       from public.session_archives a
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
-        and (session_id is null or a.session_id = session_id)
-        and (tags is null or packets.tag_keys(a.tags) && packets.tag_keys(tags))
+        and (query_cascade_memories.session_id is null or a.session_id = query_cascade_memories.session_id)
+        and (query_cascade_memories.tags is null or packets.tag_keys(a.tags) && packets.tag_keys(query_cascade_memories.tags))
         and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
-        and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
+        and (nullif(query_cascade_memories.project_id, '') is null
+          or a.project_id = query_cascade_memories.project_id or a.project_id is null)
       order by a.happened_at desc, a.archive_id desc
       limit "limit") a
     order by a.happened_at desc, a.archive_id desc
@@ -33678,7 +33612,6 @@ create function archive.replace_key(archive_id uuid, former_key_id text, key_id 
 returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   admin administration.administrator := administration.require_administrator(null);
   replaced public.session_archives;
@@ -33722,7 +33655,6 @@ create function archive.archives_to_verify(after uuid, at_most integer)
 returns table (archive_id uuid, pointer text)
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 begin
   return query
     select a.archive_id, a.pointer from public.session_archives a
@@ -33908,7 +33840,6 @@ create function public.set_storage_price(
 returns public.storage_prices
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_storage_price.tenant_id);
   saved public.storage_prices;
@@ -33994,7 +33925,6 @@ create function public.estimate_storage_cost(
 returns public.storage_cost_estimate
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   estimate public.storage_cost_estimate;
   gigabytes numeric;
@@ -34257,7 +34187,6 @@ create function public.agent_recent_important(agent_id text default null, projec
 returns setof public.important_memory
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   shown public.important_memory;
@@ -34354,7 +34283,6 @@ create function public.entity_graph(
 returns setof public.entity_graph_edge
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   shown public.entity_graph_edge;
@@ -34467,7 +34395,6 @@ create function public.high_confidence_facts(
 returns setof public.high_confidence_fact
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   subjects text[] := entities.names_of(high_confidence_facts.subject);
@@ -34552,7 +34479,6 @@ create function public.recurring_lessons(reflection_type text default null, proj
 returns setof public.recurring_lesson
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   shown public.recurring_lesson;
@@ -34628,7 +34554,6 @@ create function public.reflection_patterns(reflection_type text default null, pr
 returns setof public.reflection_pattern
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   number integer;
@@ -34847,7 +34772,6 @@ create function public.trace_of(trace_id text, max_rows integer default 1000)
 returns setof public.trace_step
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   steps public.trace_step[];
 begin
@@ -35018,7 +34942,6 @@ comment on function kinds.typed_value is
 create procedure kinds.create_view(kind text)
 language plpgsql set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   view_name constant text := kinds.view_name(kind);
   -- Columns that every view has, with their comments.
@@ -35028,7 +34951,7 @@ declare
   columns text[] := '{}';
   field public.memory_kind_fields;
 begin
-  select k.* into strict built_in from public.memory_kinds k where k.kind = kind and k.tenant_id is null;
+  select k.* into strict built_in from public.memory_kinds k where k.kind = create_view.kind and k.tenant_id is null;
   for field in select f.* from public.memory_kind_fields f where f.kind_id = built_in.kind_id order by f.place loop
     columns := columns || format('%s as %I', kinds.typed_value(field),
       case when field.field = any (common) then kind || '_' || field.field else field.field end);
@@ -35095,7 +35018,6 @@ grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
 create procedure kinds.create_older_view(older_name text, kind text)
 language plpgsql set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   columns text[] := array['p.packet_id as id'];
   meanings jsonb := '{}';
@@ -35105,7 +35027,7 @@ begin
   for field in
     select f.*
     from public.memory_kind_fields f
-    join public.memory_kinds k on k.kind_id = f.kind_id and k.kind = kind and k.tenant_id is null
+    join public.memory_kinds k on k.kind_id = f.kind_id and k.kind = create_older_view.kind and k.tenant_id is null
     order by f.place
   loop
     -- The older tables name the type of a list of objects.
@@ -35534,7 +35456,6 @@ create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid def
 returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   deleted_count integer;
 begin
@@ -35584,7 +35505,6 @@ create function forgetting.erase_feedback(erasure_id uuid, tenant_id uuid defaul
 returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   deleted_count integer;
 begin
@@ -35607,7 +35527,6 @@ create function forgetting.erase_user(tenant_id uuid, user_id uuid)
 returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   changed_count integer;
 begin
@@ -35662,7 +35581,6 @@ create function forgetting.erase_marked(
 returns public.erasure
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   result public.erasure;
 begin
@@ -35707,7 +35625,6 @@ create function public.erase_memory(packet_id uuid, reason text)
 returns public.erasure
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
   erasure_id uuid := uuidv7();
@@ -35742,7 +35659,6 @@ create function public.erase_subject(user_id uuid, reason text, tenant_id uuid d
 returns public.erasure
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
   target_tenant uuid := coalesce(tenant_id, me.tenant_id);
@@ -35859,7 +35775,6 @@ create function public.scan_for_secrets(after text default null, max_rows intege
 returns public.secret_scan
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   scanned record;
   step public.secret_scan;

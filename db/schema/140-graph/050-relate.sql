@@ -12,7 +12,6 @@ create function graph.relate_from(
 returns public.entity_relationships
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source_name constant text := entities.check_name(relate_from.source, 'source');
   type_name constant text := graph.check_relationship_type(relate_from.type);
@@ -44,7 +43,7 @@ begin
   values (
     stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target),
     derived.bounded_confidence(source, relate_from.confidence), extractor)
-  on conflict (relationship_id, packet_id, creator) do update
+  on conflict on constraint relationship_evidence_once do update
   -- An agent's strongest word counts, however often it repeats it.
   set confidence = greatest(e.confidence, excluded.confidence), mentions = e.mentions + 1,
     extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
@@ -77,7 +76,6 @@ create function public.relate(
 returns public.entity_relationships
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   type_name constant text := graph.check_relationship_type(relate.type);
   packet_id uuid := relate.source_packet;

@@ -81,7 +81,6 @@ language plpgsql stable set search_path = '' set max_parallel_workers_per_gather
 -- The joins below may see 20000 rows, which the planner can't estimate; nested loops would be quadratic.
 set enable_nestloop = off set jit = off
 as $$
-#variable_conflict use_variable
 declare
   me constant identity.identity := identity.require_identity();
   budget constant integer := graph.max_edges_followed();

@@ -87,7 +87,6 @@ create function public.set_search_settings(
 returns public.search_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_search_settings.tenant_id);
   settings public.search_settings := search.default_settings();

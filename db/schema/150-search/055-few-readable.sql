@@ -9,7 +9,7 @@ declare
   owners constant jsonb := '{"none": "p.user_id is null and p.org_id is null", "user": "p.user_id = me.user_id and p.org_id is null",
     "org": "p.user_id is null and p.org_id = me.org_id", "both": "p.user_id = me.user_id and p.org_id = me.org_id", "any": "true"}';
   projects constant jsonb := '{"any": "true", "none": "p.project_id is null", "some": "p.project_id = any (projects)"}';
-  branches constant jsonb := '{"any": "true", "none": "p.branch is null", "one": "p.branch = branch"}';
+  branches constant jsonb := '{"any": "true", "none": "p.branch is null", "one": "p.branch = one_branch"}';
   source record;
 begin
   for source in
@@ -20,7 +20,7 @@ begin
   loop
     execute format($sql$
       create function search.count_range_of_%1$s(
-        owner_range text, project_range text, branch_range text, me identity.identity, scopes text[], projects text[], branch text,
+        owner_range text, project_range text, branch_range text, me identity.identity, scopes text[], projects text[], one_branch text,
         hides_archived boolean, at_most integer, out scanned bigint, out matches uuid[])
       language plpgsql
       stable
@@ -29,7 +29,6 @@ begin
       set enable_seqscan = off
       set plan_cache_mode = force_generic_plan
       as $body$
-      #variable_conflict use_variable
       begin
         case concat_ws(' ', owner_range, project_range, branch_range)%2$s
         else
@@ -64,7 +63,6 @@ create function search.few_readable(
 returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   owner_ranges constant text[] := case when me.role = 'l9_admin' then '{any}'
     else array['none'] || case when me.org_id is not null then 'org' end || case when me.user_id is not null then 'user' end

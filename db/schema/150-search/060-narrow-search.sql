@@ -119,7 +119,6 @@ create function search.few_of(request search.search_request, table_name text, ma
 returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   -- At an earlier time a memory may have been of another branch, and reasoning traces have no column for it.
   branch constant text := case when request.as_of is null and table_name <> 'reasoning_traces' then request.branch end;

@@ -35,7 +35,6 @@ set enable_nestloop = off set work_mem = '32MB'
 -- The plan does not depend on the request, and planning takes as long as scoring a hundred memories.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   answer search.scored_words;
   queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);

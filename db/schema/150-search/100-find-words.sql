@@ -67,7 +67,6 @@ returns uuid[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
   set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   -- The index of the few that have such a time answers this, where reading each memory would take a tenth of a search.
   archived constant uuid[] := array(

@@ -51,7 +51,6 @@ language plpgsql stable set search_path = pg_catalog, extensions set max_paralle
 -- The plan does not depend on the request, and planning over the indexes of every bucket takes as long as comparing a thousand vectors.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   query constant public.memory_embeddings.compared_vector%type := subvector(request.vector, 1, request.dimensions);
   uses_chunks constant boolean := (request.settings).uses_chunks;
@@ -65,7 +64,7 @@ begin
     select * from (
       select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) query as distance
       from public.memory_embeddings m
-      where m.packet_id = any (ids) and m.model = request.model and m.embedding_type = embedding_type
+      where m.packet_id = any (ids) and m.model = request.model and m.embedding_type = score_own_vectors.embedding_type
         and (uses_chunks or m.chunk_index = 0)
         and (m.ttl is null or m.ttl > now())
         and (request.requested_scopes is null or m.scope = any (request.requested_scopes))

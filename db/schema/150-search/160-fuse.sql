@@ -11,7 +11,6 @@ language plpgsql stable set search_path = pg_catalog, extensions set max_paralle
 -- The plan does not depend on the request, and planning takes four times as long as running it.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   settings public.search_settings := request.settings;
   compares boolean := request.vector is not null and request.mode <> 'recent';
@@ -26,7 +25,7 @@ declare
   word_tests tsquery[] := search.word_tests(request.lexemes, request.query, request.languages);
   are_pairs boolean := request.query ~ ('[' || words.unspaced_characters() || ']');
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
-  compared_vector public.memory_embeddings.compared_vector%type :=
+  query_vector public.memory_embeddings.compared_vector%type :=
     extensions.subvector(request.vector, 1, request.dimensions);
   answer search.ranked_hits;
 begin
@@ -87,7 +86,7 @@ begin
         max(e.similarity) filter (where e.embedding_type = 'context') as context_similarity,
         (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
       from (
-        select e.embedding_type, e.chunk_index, (1 - (e.compared_vector operator(extensions.<=>) compared_vector))::real as similarity
+        select e.embedding_type, e.chunk_index, (1 - (e.compared_vector operator(extensions.<=>) query_vector))::real as similarity
         from public.memory_embeddings e
         where compares and (c.similarity is null or c.chunk > 0 or (has_contexts and c.context_similarity is null))
           and (c.position <= 2 * request.k or c.chunk > 0 or request.threshold is not null)

@@ -114,7 +114,6 @@ create function search.open_search(
 returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   request search.search_request;
 begin

@@ -7,17 +7,16 @@ language plpgsql stable set search_path = '' set enable_seqscan = off
 -- The plan does not depend on the project, and planning takes longer than reading the rows.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   max_memories constant integer := 100;
-  tenant_id constant uuid := identity.current_tenant_id();
+  own_tenant constant uuid := identity.current_tenant_id();
 begin
   return array(
     select distinct lower(n.speaker)
     from unnest((identity.require_identity()).readable_scopes) as s (scope)
     cross join lateral (
       select p.speaker from public.packet_store p
-      where p.tenant_id = tenant_id and p.scope = s.scope and p.project_id = project_id
+      where p.tenant_id = own_tenant and p.scope = s.scope and p.project_id = recent_speakers.project_id
       order by p.packet_id desc
       limit max_memories
     ) n
@@ -34,7 +33,6 @@ create function search.words_for_vector(query text, project_id text)
 returns text
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   -- Among a handful of memories any word can be in most of them.
   least_memories constant integer := 20;

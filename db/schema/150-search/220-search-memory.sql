@@ -31,7 +31,6 @@ create function public.search_memory(
 returns public.search_result
 language plpgsql volatile set search_path = pg_catalog, extensions
 as $$
-#variable_conflict use_variable
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;

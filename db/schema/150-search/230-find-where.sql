@@ -10,7 +10,6 @@ create function search.find_where("where" jsonb)
 returns search.where_matches
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   request search.search_request;
   source search.search_source;

@@ -38,7 +38,6 @@ create function public.set_find_settings(
 returns public.find_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_find_settings.tenant_id);
   settings public.find_settings := find.default_settings();

@@ -43,7 +43,6 @@ create function find.open_find(
 returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   request search.search_request := search.open_search(
     query, k,

@@ -28,7 +28,6 @@ language plpgsql stable set search_path = pg_catalog, extensions set max_paralle
 -- The plan does not depend on the request, and planning takes longer than running it.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   max_citations constant integer := 1000;
   request constant search.search_request := found.request;

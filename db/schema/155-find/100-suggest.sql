@@ -227,7 +227,6 @@ create function find.found_elsewhere(request search.search_request, filter find.
 returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   max_matches constant integer := 100;
   wider find.find_filter := filter;
@@ -273,7 +272,6 @@ create function find.suggest(request search.search_request, filter find.find_fil
 returns public.find_suggestion[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   respelled search.search_request;
   corrected text;

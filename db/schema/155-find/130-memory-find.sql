@@ -22,7 +22,6 @@ create function public.memory_find(
 returns public.find_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;

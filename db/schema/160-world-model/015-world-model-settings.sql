@@ -45,7 +45,6 @@ create function public.set_world_model_settings(takes_facts boolean, tenant_id u
 returns public.world_model_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_world_model_settings.tenant_id);
   saved public.world_model_settings;

@@ -24,7 +24,6 @@ create function world_model.lock_world(audience_id uuid)
 returns integer
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   version integer;
 begin
@@ -42,7 +41,6 @@ create function world_model.take_next_version(audience_id uuid, expected_version
 returns integer
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   version integer := world_model.lock_world(audience_id);
 begin

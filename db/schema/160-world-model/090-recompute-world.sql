@@ -5,7 +5,6 @@ create function world_model.recompute_world(audience_id uuid, counts_as_change b
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   world uuid := recompute_world.audience_id;
   at_version integer := world_model.lock_world(world);

@@ -4,7 +4,6 @@
 create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb) returns text[]
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   key constant text := entities.normalise_name(change ->> 'entity_id');
   setter constant jsonb := world_model.setter(applied);
@@ -113,7 +112,6 @@ create function world_model.write_world_update(source_packet uuid, insight jsonb
 returns public.world_model_updates
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   checked jsonb := world_model.check_insight(insight);

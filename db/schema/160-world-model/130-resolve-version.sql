@@ -10,7 +10,6 @@ create function world_model.resolve_world(scope text, project_id text, audience_
 returns world_model.world_version
 language plpgsql stable security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   resolved world_model.world_version;
@@ -61,7 +60,6 @@ create function world_model.resolve_version(point text, field text, scope text, 
 returns world_model.world_version
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   resolved world_model.world_version;
 begin

@@ -61,7 +61,6 @@ create function public.get_world_model(
 returns public.world_model
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   wanted_keys text[];
   resolved world_model.world_version;

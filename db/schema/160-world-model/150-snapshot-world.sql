@@ -4,7 +4,6 @@ create function world_model.write_world_snapshot(source_packet uuid, description
 returns public.world_model_snapshots
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);

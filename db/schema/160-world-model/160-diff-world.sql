@@ -63,7 +63,6 @@ create function public.diff_world(
 returns setof public.world_difference
 language plpgsql volatile set search_path = '' rows 100
 as $$
-#variable_conflict use_column
 declare
   b_is_snapshot boolean := not world_model.is_version_number(b);
   earlier world_model.world_version;

@@ -45,7 +45,6 @@ create function world_model.take_fact(fact public.knowledge_facts)
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   is_type constant boolean := world_model.names_type(fact);
   current public.knowledge_facts;
@@ -110,7 +109,6 @@ create function world_model.follow_facts(fact_ids uuid[])
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   lost uuid[];
   fact public.knowledge_facts;

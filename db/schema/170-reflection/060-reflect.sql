@@ -9,7 +9,6 @@ create function reflection.find_reflection(
 returns uuid
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   hash constant bytea := packets.text_identity(content);
@@ -65,7 +64,6 @@ create function public.reflect(
 returns public.reflect_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   target_scope text := coalesce(reflect.scope, 'developer');
   target_branch text;

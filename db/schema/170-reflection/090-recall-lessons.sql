@@ -36,7 +36,6 @@ create function public.recall_lessons(
 returns public.recall_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;

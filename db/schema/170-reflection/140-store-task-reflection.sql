@@ -57,7 +57,6 @@ create function reflection.store_task_reflection(
 returns public.task_reflections
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_task_reflection.packet_id);
   saved public.task_reflections;
@@ -109,7 +108,6 @@ create function reflection.link_lesson(task_reflection_id uuid, reflection_id uu
 returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   packet_id uuid := (
     select t.source_packet from public.task_reflections t

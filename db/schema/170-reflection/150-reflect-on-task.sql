@@ -22,7 +22,6 @@ create function public.reflect_on_task(
 returns public.task_reflections
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   target_scope text := coalesce(reflect_on_task.scope, 'developer');

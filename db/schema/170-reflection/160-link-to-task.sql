@@ -5,7 +5,6 @@ create function reflection.link_to_task(task_id text, scope text, project_id tex
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   task public.task_reflections;

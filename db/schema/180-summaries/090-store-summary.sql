@@ -7,7 +7,6 @@ create function summaries.store_summary_row(
 returns public.memory_summaries
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_summary_row.packet_id);
   audience summaries.summary_audience := summaries.audience_of_sources(store_summary_row.source_packet_ids);

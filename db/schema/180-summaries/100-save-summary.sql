@@ -28,7 +28,6 @@ create function public.save_summary(
 returns public.memory_summaries
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   wanted_confidence double precision := coalesce(save_summary.confidence, 0.8);

@@ -56,7 +56,6 @@ create function summaries.find_due(
 returns setof summaries.due_for_audience
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0
 as $$
-#variable_conflict use_column
 declare
   -- Only the newest memories are scanned, because summaries of active subjects are the useful ones. Older memories are found when
   -- the call names their thread or project.

@@ -42,7 +42,6 @@ create function summaries.find_due_for_caller(
 returns setof public.due_summary
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   one_type text;
@@ -79,7 +78,6 @@ create function public.due_summaries(
 returns setof public.due_summary
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   due public.due_summary[] := array(
     select d from summaries.find_due_for_caller(scope_types, scope_value, project_id, min_packets, max_sources, k) d);

@@ -59,7 +59,6 @@ create function public.summarize(
 returns public.summarize_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   result public.summarize_result;
   shown_ids jsonb;

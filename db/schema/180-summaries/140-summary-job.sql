@@ -16,7 +16,6 @@ create function summaries.store_summary(
 returns public.memory_summaries
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   audience summaries.summary_audience;
   packet_id uuid;

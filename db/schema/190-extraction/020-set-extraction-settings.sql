@@ -12,7 +12,6 @@ create function public.set_extraction_settings(
 returns public.extraction_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_extraction_settings.tenant_id);
   saved public.extraction_settings;

@@ -14,7 +14,6 @@ create function extraction.reserve_tokens(tenant_id uuid, tokens bigint)
 returns date
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   today constant date := (now() at time zone 'utc')::date;
 begin

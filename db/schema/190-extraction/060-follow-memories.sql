@@ -5,7 +5,6 @@ create function extraction.withdraw_extracted_relationships(packet_id uuid)
 returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e

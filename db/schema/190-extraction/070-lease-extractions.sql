@@ -6,7 +6,6 @@ returns table (
   tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   ids uuid[];
 begin
@@ -45,7 +44,6 @@ create function extraction.postpone_extraction(packet_id uuid, delay interval, e
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   has_given_up boolean;
 begin

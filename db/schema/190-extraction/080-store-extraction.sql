@@ -43,7 +43,6 @@ language plpgsql volatile security definer set search_path = ''
 -- Shorter than deadlock_timeout, so that this job gives way before a caller's transaction could fail.
 set lock_timeout = '500ms'
 as $$
-#variable_conflict use_column
 declare
   stored extraction.stored_extraction := (false, 0, 0, 0);
   source public.packet_store;

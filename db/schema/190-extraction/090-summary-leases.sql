@@ -38,7 +38,6 @@ returns table (
   packet_ids uuid[], content_hashes bytea[], contents text[], happened_at timestamptz[])
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   candidate record;
 begin
@@ -52,7 +51,7 @@ begin
     where s.writes_summaries and d.scope = any (s.scopes)
   loop
     insert into extraction.summary_leases as c (summary_key, leased_until) values (candidate.key, now() + lease)
-    on conflict (summary_key) do update set leased_until = excluded.leased_until
+    on conflict on constraint summary_leases_pkey do update set leased_until = excluded.leased_until
       where extraction.is_due(c.next_attempt_at, c.leased_until);
     continue when not found;
     return query
@@ -77,7 +76,6 @@ create function extraction.postpone_summary(summary_key bytea, delay interval, c
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   has_given_up boolean;
 begin

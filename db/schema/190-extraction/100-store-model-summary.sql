@@ -6,7 +6,6 @@ create function extraction.store_model_summary(
 returns boolean
 language plpgsql volatile set search_path = '' set lock_timeout = '500ms'
 as $$
-#variable_conflict use_column
 declare
   -- Missing lists default to empty ones; only these keys of the answer are used, and long values are cut.
   answer constant jsonb := jsonb_build_object('key_facts', '[]'::jsonb, 'key_entities', '[]'::jsonb, 'key_decisions', '[]'::jsonb) || summary;

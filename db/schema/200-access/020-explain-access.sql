@@ -178,7 +178,6 @@ create function public.explain_access(
 returns public.access_explanation
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
   memory public.packet_store;

@@ -42,7 +42,6 @@ create function public.set_archive_settings(archive_fields text[], tenant_id uui
 returns public.archive_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_archive_settings.tenant_id);
   saved public.archive_settings;
@@ -55,7 +54,7 @@ begin
   end if;
   insert into public.archive_settings as s (tenant_id, archive_fields)
   values (admin.target_tenant_id, set_archive_settings.archive_fields)
-  on conflict (tenant_id) do update set archive_fields = excluded.archive_fields, updated_at = clock_timestamp()
+  on conflict on constraint archive_settings_pkey do update set archive_fields = excluded.archive_fields, updated_at = clock_timestamp()
   returning s.* into saved;
   return saved;
 end

@@ -82,7 +82,6 @@ create function archive.prepare_session_archive(
 returns archive.prepared_session
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   answer archive.prepared_session;

@@ -28,7 +28,6 @@ create function archive.find_archived(archive_id uuid, fingerprints bytea[])
 returns public.archived_session
 language plpgsql stable security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   found_one public.archived_session;
@@ -79,7 +78,6 @@ create function archive.store_session_archive(
 returns public.session_archives
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   prepared archive.prepared_sessions := archive.own_prepared(archive_id);
@@ -212,7 +210,6 @@ create function archive.finish_session_archive(
 returns public.archived_session
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   prepared archive.prepared_sessions := archive.own_prepared(archive_id);
   pointer constant text := archive.pointer_of(content_hash);

@@ -105,7 +105,6 @@ create function archive.name_copies(archive_id uuid, connectors text[])
 returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   named public.session_archives;

@@ -18,7 +18,6 @@ create function public.query_cascade_memories(
 returns setof public.session_archives
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   found_ids uuid[];
   hits public.memory_hit[];
@@ -38,7 +37,7 @@ begin
       tags => tags, since => since, until => until, project_id => nullif(project_id, ''))).hits;
     found_ids := array(
       select h.packet_id from unnest(hits) with ordinality as h
-      join public.session_archives a on a.packet_id = h.packet_id and (session_id is null or a.session_id = session_id)
+      join public.session_archives a on a.packet_id = h.packet_id and (query_cascade_memories.session_id is null or a.session_id = query_cascade_memories.session_id)
       order by h.ordinality limit "limit");
     perform archive.log_found(found_ids);
     return query
@@ -58,10 +57,11 @@ begin
       from public.session_archives a
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
-        and (session_id is null or a.session_id = session_id)
-        and (tags is null or packets.tag_keys(a.tags) && packets.tag_keys(tags))
+        and (query_cascade_memories.session_id is null or a.session_id = query_cascade_memories.session_id)
+        and (query_cascade_memories.tags is null or packets.tag_keys(a.tags) && packets.tag_keys(query_cascade_memories.tags))
         and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
-        and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
+        and (nullif(query_cascade_memories.project_id, '') is null
+          or a.project_id = query_cascade_memories.project_id or a.project_id is null)
       order by a.happened_at desc, a.archive_id desc
       limit "limit") a
     order by a.happened_at desc, a.archive_id desc

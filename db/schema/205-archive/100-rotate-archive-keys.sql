@@ -27,7 +27,6 @@ create function archive.replace_key(archive_id uuid, former_key_id text, key_id 
 returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   admin administration.administrator := administration.require_administrator(null);
   replaced public.session_archives;
@@ -71,7 +70,6 @@ create function archive.archives_to_verify(after uuid, at_most integer)
 returns table (archive_id uuid, pointer text)
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 begin
   return query
     select a.archive_id, a.pointer from public.session_archives a

@@ -13,7 +13,6 @@ create function public.set_storage_price(
 returns public.storage_prices
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_storage_price.tenant_id);
   saved public.storage_prices;

@@ -34,7 +34,6 @@ create function public.estimate_storage_cost(
 returns public.storage_cost_estimate
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   estimate public.storage_cost_estimate;
   gigabytes numeric;

@@ -64,7 +64,6 @@ create function public.agent_recent_important(agent_id text default null, projec
 returns setof public.important_memory
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   shown public.important_memory;

@@ -58,7 +58,6 @@ create function public.entity_graph(
 returns setof public.entity_graph_edge
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   shown public.entity_graph_edge;

@@ -57,7 +57,6 @@ create function public.high_confidence_facts(
 returns setof public.high_confidence_fact
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   subjects text[] := entities.names_of(high_confidence_facts.subject);

@@ -45,7 +45,6 @@ create function public.recurring_lessons(reflection_type text default null, proj
 returns setof public.recurring_lesson
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   shown public.recurring_lesson;

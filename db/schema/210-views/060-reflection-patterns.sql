@@ -40,7 +40,6 @@ create function public.reflection_patterns(reflection_type text default null, pr
 returns setof public.reflection_pattern
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   number integer;

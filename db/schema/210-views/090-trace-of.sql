@@ -36,7 +36,6 @@ create function public.trace_of(trace_id text, max_rows integer default 1000)
 returns setof public.trace_step
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   steps public.trace_step[];
 begin

@@ -33,7 +33,6 @@ comment on function kinds.typed_value is
 create procedure kinds.create_view(kind text)
 language plpgsql set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   view_name constant text := kinds.view_name(kind);
   -- Columns that every view has, with their comments.
@@ -43,7 +42,7 @@ declare
   columns text[] := '{}';
   field public.memory_kind_fields;
 begin
-  select k.* into strict built_in from public.memory_kinds k where k.kind = kind and k.tenant_id is null;
+  select k.* into strict built_in from public.memory_kinds k where k.kind = create_view.kind and k.tenant_id is null;
   for field in select f.* from public.memory_kind_fields f where f.kind_id = built_in.kind_id order by f.place loop
     columns := columns || format('%s as %I', kinds.typed_value(field),
       case when field.field = any (common) then kind || '_' || field.field else field.field end);

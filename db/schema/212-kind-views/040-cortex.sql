@@ -14,7 +14,6 @@ grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
 create procedure kinds.create_older_view(older_name text, kind text)
 language plpgsql set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   columns text[] := array['p.packet_id as id'];
   meanings jsonb := '{}';
@@ -24,7 +23,7 @@ begin
   for field in
     select f.*
     from public.memory_kind_fields f
-    join public.memory_kinds k on k.kind_id = f.kind_id and k.kind = kind and k.tenant_id is null
+    join public.memory_kinds k on k.kind_id = f.kind_id and k.kind = create_older_view.kind and k.tenant_id is null
     order by f.place
   loop
     -- The older tables name the type of a list of objects.

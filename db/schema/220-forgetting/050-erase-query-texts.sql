@@ -5,7 +5,6 @@ create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid def
 returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   deleted_count integer;
 begin

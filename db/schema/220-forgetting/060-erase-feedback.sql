@@ -13,7 +13,6 @@ create function forgetting.erase_feedback(erasure_id uuid, tenant_id uuid defaul
 returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   deleted_count integer;
 begin

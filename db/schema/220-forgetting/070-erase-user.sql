@@ -4,7 +4,6 @@ create function forgetting.erase_user(tenant_id uuid, user_id uuid)
 returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   changed_count integer;
 begin

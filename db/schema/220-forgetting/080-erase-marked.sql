@@ -36,7 +36,6 @@ create function forgetting.erase_marked(
 returns public.erasure
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   result public.erasure;
 begin

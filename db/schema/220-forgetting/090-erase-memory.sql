@@ -5,7 +5,6 @@ create function public.erase_memory(packet_id uuid, reason text)
 returns public.erasure
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
   erasure_id uuid := uuidv7();

@@ -5,7 +5,6 @@ create function public.erase_subject(user_id uuid, reason text, tenant_id uuid d
 returns public.erasure
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
   target_tenant uuid := coalesce(tenant_id, me.tenant_id);

@@ -76,7 +76,6 @@ create function public.scan_for_secrets(after text default null, max_rows intege
 returns public.secret_scan
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   scanned record;
   step public.secret_scan;
