@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:b39cc5715208570b4f57f9c65d6a6ef162025005
+--! Hash: sha1:bf12bc70674f42ae6b610fafe80546ffda972673
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -21297,9 +21297,8 @@ grant execute on function facts.roll_up_accesses to l9_worker;
 --! EndIncluded 130-facts/220-roll-up-accesses.sql
 --! Included 140-graph/000-schema.sql
 create schema graph;
-comment on schema graph is
-  'Relationships between entities, and walks over them. The helpers are not exposed over GraphQL; callers may '
-  'execute only the functions granted one by one.';
+comment on schema graph is 'Relationships between entities, and walks over them. The helpers are not exposed over GraphQL; '
+  'callers may execute only the functions granted one by one.';
 grant usage on schema graph to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/000-schema.sql
 --! Included 140-graph/010-entity-relationships.sql
@@ -21343,11 +21342,9 @@ alter table public.entity_relationships
   alter column source_entity set statistics 0, alter column relationship_type set statistics 0,
   alter column target_entity set statistics 0, alter column source_normalized set statistics 0,
   alter column target_normalized set statistics 0;
-
 comment on table public.entity_relationships is
-  'The entity graph: how two entities are related, one row for each triple (source, type, target) in one tenant, '
-  'org, user, project and scope. Everything but the triple is computed from relationship_evidence. relate() writes '
-  'this table.';
+  'The entity graph: how two entities are related, one row for each triple (source, type, target) in one tenant, org, user, '
+  'project and scope. Everything but the triple is computed from relationship_evidence. relate() writes this table.';
 comment on column public.entity_relationships.relationship_id is
   'UUID version 7, so ids are ordered by when the relationship was first stated.';
 comment on column public.entity_relationships.source_entity is
@@ -21361,19 +21358,15 @@ comment on column public.entity_relationships.source_normalized is
 comment on column public.entity_relationships.target_normalized is
   'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
-  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest '
-  'confidence that the agent gave. What an administrator states has the confidence of administrators alone.';
+  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest confidence that '
+  'the agent gave. What an administrator states has the confidence of administrators alone.';
 comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
-comment on column public.entity_relationships.agent_count is
-  'How many agents state the relationship. Rankings count these.';
+comment on column public.entity_relationships.agent_count is 'How many agents state the relationship. Rankings count these.';
 comment on column public.entity_relationships.is_from_admin is 'True if an administrator states the relationship.';
-comment on column public.entity_relationships.first_seen is
-  'When a memory that still exists first stated the relationship.';
-comment on column public.entity_relationships.last_seen is
-  'When a memory that still exists last stated the relationship.';
-comment on column public.entity_relationships.source_packet is
-  'The memory that states the relationship and expires last, of administrators before agents; of several such '
-  'memories, the oldest.';
+comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
+comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
+comment on column public.entity_relationships.source_packet is 'The memory that states the relationship and expires last, of '
+  'administrators before agents; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');
@@ -21385,16 +21378,16 @@ create unique index relationship_triple_unique on public.entity_relationships
   (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;
 -- One index for each direction, most confident first. The scope comes before the confidence, so a scan never skips rows of
 -- scopes that the caller can't read.
-create index entity_relationships_outgoing_idx on public.entity_relationships (tenant_id, source_normalized, scope, confidence desc);
-create index entity_relationships_incoming_idx on public.entity_relationships (tenant_id, target_normalized, scope, confidence desc);
+create index entity_relationships_outgoing_idx on public.entity_relationships (tenant_id, source_normalized, scope,
+  confidence desc);
+create index entity_relationships_incoming_idx on public.entity_relationships (tenant_id, target_normalized, scope,
+  confidence desc);
 create index entity_relationships_readers_idx on public.entity_relationships (tenant_id, scope, relationship_id);
 create index entity_relationships_source_idx on public.entity_relationships (source_packet);
-
 comment on index public.relationship_triple_unique is
   'Prevents a second row for the same triple in one audience, also under concurrent writes.';
 
-create function graph.check_relationship_type(type text, field text default 'type')
-returns text
+create function graph.check_relationship_type(type text, field text default 'type') returns text
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -21407,10 +21400,8 @@ begin
   return normalised;
 end
 $$;
-
-comment on function graph.check_relationship_type is
-  'Returns the stored form of a relationship type: normalised like a name, with underscores for spaces, at most 200 '
-  'bytes. Raises L9VAL or L9LIM for this field.';
+comment on function graph.check_relationship_type is 'Returns the stored form of a relationship type: normalised like a name, '
+  'with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
 
 grant execute on function graph.check_relationship_type to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/010-entity-relationships.sql
@@ -21448,15 +21439,15 @@ create table public.relationship_evidence (
 
 -- Deferred, because a relationship is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
-  foreign key (relationship_id, source_packet, creator) references public.relationship_evidence (relationship_id, packet_id, creator)
+  foreign key (relationship_id, source_packet, creator) references public.relationship_evidence (relationship_id, packet_id,
+    creator)
   deferrable initially deferred;
 
 alter table public.relationship_evidence
-  alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by set statistics 0;
-
-comment on table public.relationship_evidence is
-  'Evidence of relationships: which agent states a relationship from which memory, with which confidence and how '
-  'often. Confidence and counts of a relationship are computed from these rows.';
+  alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by
+    set statistics 0;
+comment on table public.relationship_evidence is 'Evidence of relationships: which agent states a relationship from which '
+  'memory, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
 comment on column public.relationship_evidence.relationship_id is
   'The relationship; it has the same tenant, org, user, project and scope as the memory.';
@@ -21467,23 +21458,21 @@ comment on column public.relationship_evidence.target_entity is
   'The entity that the relationship leads to, as this memory spells it.';
 comment on column public.relationship_evidence.confidence is
   'The highest confidence in the relationship that the agent gave with this memory, from 0 to 1.';
-comment on column public.relationship_evidence.mentions is
-  'How often the agent stated the relationship from this memory.';
-comment on column public.relationship_evidence.agent is
-  'The creator name of the agent whose statement it is: creator or, if a job extracted the relationship, the writer '
-  'of the memory.';
+comment on column public.relationship_evidence.mentions is 'How often the agent stated the relationship from this memory.';
+comment on column public.relationship_evidence.agent is 'The creator name of the agent whose statement it is: creator or, if a '
+  'job extracted the relationship, the writer of the memory.';
 comment on column public.relationship_evidence.is_from_admin is
   'True if that agent was an administrator when it made the statement.';
 comment on column public.relationship_evidence.extracted_by is
-  'The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a '
-  'model.';
+  'The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a model.';
 comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
 create trigger _320_stamp_statement before insert on public.relationship_evidence
   for each row execute function derived.tg__stamp_statement('packet_id');
 -- A relationship is found by the normalised names of its entities, so it is refused rather than redacted.
-call secrets.guard_table('public.relationship_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
+call secrets.guard_table('public.relationship_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'],
+  redacts => false);
 
 create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
@@ -21500,8 +21489,7 @@ values ('entity_relationships', 'relationship_id', 'relationship_evidence', '{so
 -- Computes relationships from their evidence again. relate_from(), the triggers of memories and the extraction job
 -- call it after a change of evidence, with the rows locked.
 
-create function graph.lock_relationships(ids uuid[])
-returns void
+create function graph.lock_relationships(ids uuid[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -21509,15 +21497,12 @@ begin
   perform from public.entity_relationships r where r.relationship_id = any (ids) order by r.relationship_id for update;
 end
 $$;
-
 comment on function graph.lock_relationships is
-  'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner '
-  'call it.';
+  'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner call it.';
 
 -- As for facts: an agent counts once, by its strongest statement, and where an administrator speaks only
 -- administrators count. What has no evidence left is deleted.
-create function graph.recompute_relationships(ids uuid[])
-returns void
+create function graph.recompute_relationships(ids uuid[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -21537,7 +21522,8 @@ begin
   ), confidences as (
     select v.relationship_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.relationship_id
   ), sums as (
-    select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents, bool_or(s.is_from_admin) as is_from_admin,
+    select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents,
+    bool_or(s.is_from_admin) as is_from_admin,
       min(s.created_at) as first_seen, max(s.last_seen) as last_seen
     from stated s group by s.relationship_id
   ), spelled as (
@@ -21559,16 +21545,13 @@ begin
   where r.relationship_id = t.relationship_id;
 end
 $$;
-
-comment on function graph.recompute_relationships is
-  'Recomputes relationships from their evidence and deletes relationships without evidence. The caller must hold '
-  'their locks. Not executable by callers: functions of the owner call it.';
+comment on function graph.recompute_relationships is 'Recomputes relationships from their evidence and deletes relationships '
+  'without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
 --! EndIncluded 140-graph/030-recompute-relationships.sql
 --! Included 140-graph/040-follow-memories.sql
 -- The relationships of a memory are deleted and moved with it; relationships that other memories also state are recomputed.
 
-create function graph.tg_packet_store__withdraw_relationships()
-returns trigger
+create function graph.tg_packet_store__withdraw_relationships() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -21584,18 +21567,15 @@ begin
   return old;
 end
 $$;
-
-comment on function graph.tg_packet_store__withdraw_relationships is
-  'Deletes the evidence of a memory that is about to be deleted and recomputes its relationships. Definer: callers '
-  'can''t write these tables.';
+comment on function graph.tg_packet_store__withdraw_relationships is 'Deletes the evidence of a memory that is about to be '
+  'deleted and recomputes its relationships. Definer: callers can''t write these tables.';
 
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
 
 -- Moved evidence needs a relationship in the new audience, found or made in the order of the triple's unique index,
 -- so that concurrent moves wait for each other instead of deadlocking.
-create function graph.tg_packet_store__relationships_follow()
-returns trigger
+create function graph.tg_packet_store__relationships_follow() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -21616,7 +21596,8 @@ begin
     delete from public.relationship_evidence e where e.packet_id = new.packet_id;
   elsif has_moved then
     for relation in
-      select e.evidence_id, e.source_entity, e.target_entity, r.source_normalized, r.relationship_type, r.target_normalized, r.confidence
+      select e.evidence_id, e.source_entity, e.target_entity, r.source_normalized, r.relationship_type, r.target_normalized,
+        r.confidence
       from public.relationship_evidence e join public.entity_relationships r on r.relationship_id = e.relationship_id
       where e.packet_id = new.packet_id
       order by r.source_normalized, r.relationship_type, r.target_normalized
@@ -21624,8 +21605,8 @@ begin
       insert into public.entity_relationships as r (
         source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet)
       values (
-        relation.source_entity, relation.relationship_type, relation.target_entity, relation.source_normalized, relation.target_normalized,
-        0, new.packet_id)
+        relation.source_entity, relation.relationship_type, relation.target_entity, relation.source_normalized,
+        relation.target_normalized, 0, new.packet_id)
       on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
       do update set relationship_id = r.relationship_id
       returning r.relationship_id into target_id;
@@ -21642,10 +21623,9 @@ begin
   return null;
 end
 $$;
-
 comment on function graph.tg_packet_store__relationships_follow is
-  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes '
-  'the relationships on both sides. Definer: callers can''t write these tables.';
+  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the '
+  'relationships on both sides. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');
 --! EndIncluded 140-graph/040-follow-memories.sql
@@ -21653,15 +21633,8 @@ call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store_
 -- States a relationship: relate() for callers over GraphQL and psql, which saves a memory if none is named, and
 -- relate_from() for a memory that exists, which the extraction job calls too.
 
-create function graph.relate_from(
-  packet_id uuid,
-  source text,
-  type text,
-  target text,
-  confidence double precision default 0.8,
-  extracted_by text default null
-)
-returns public.entity_relationships
+create function graph.relate_from(packet_id uuid, source text, type text, target text, confidence double precision default 0.8,
+  extracted_by text default null) returns public.entity_relationships
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -21683,15 +21656,18 @@ begin
 
   -- The upsert locks an existing row, so concurrent statements of one triple are counted one after the other.
   insert into public.entity_relationships as r (
-    source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet, is_from_admin)
+    source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet,
+    is_from_admin)
   values (
     btrim(relate_from.source), type_name, btrim(relate_from.target), source_name, target_name,
-    entities.noisy_or(array[derived.bounded_confidence(source, relate_from.confidence)]), relate_from.packet_id, derived.is_from_admin(source))
+    entities.noisy_or(array[derived.bounded_confidence(source, relate_from.confidence)]), relate_from.packet_id,
+    derived.is_from_admin(source))
   on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
   do update set relationship_id = r.relationship_id
   returning r.relationship_id, old.relationship_id is null as is_new into stated;
 
-  insert into public.relationship_evidence as e (relationship_id, packet_id, source_entity, target_entity, confidence, extracted_by)
+  insert into public.relationship_evidence as e (relationship_id, packet_id, source_entity, target_entity, confidence,
+    extracted_by)
   values (
     stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target),
     derived.bounded_confidence(source, relate_from.confidence), extractor)
@@ -21708,23 +21684,14 @@ begin
   return relation;
 end
 $$;
-
-comment on function graph.relate_from is
-  'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. '
-  'extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. '
-  'Definer: callers can''t write these tables.';
+comment on function graph.relate_from is 'States a relationship from a memory, for a caller who can read the memory and write in '
+  'its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, '
+  'L9LIM. Definer: callers can''t write these tables.';
 
 -- Checks everything before it saves a memory, so that a refused relationship leaves none behind. Two names of one
 -- entity are refused here; relate_from() compares only the spellings.
-create function public.relate(
-  source text,
-  type text,
-  target text,
-  confidence double precision default 0.8,
-  source_packet uuid default null,
-  scope text default 'developer',
-  project_id text default null
-)
+create function public.relate(source text, type text, target text, confidence double precision default 0.8,
+  source_packet uuid default null, scope text default 'developer', project_id text default null)
 returns public.entity_relationships
 language plpgsql volatile set search_path = ''
 as $$
@@ -21736,7 +21703,8 @@ begin
   perform entities.check_name(relate.source, 'source'), entities.check_name(relate.target, 'target');
   perform entities.check_confidence(relate.confidence);
   if entities.normalise_name(relate.target) = any (entities.names_of(relate.source)) then
-    perform identity.raise_error('L9VAL', 'target: must be another entity than source; both are names of the same entity', 'target');
+    perform identity.raise_error('L9VAL', 'target: must be another entity than source; both are names of the same entity',
+      'target');
   end if;
   if packet_id is null then
     packet_id := ((public.save_memory(
@@ -21747,11 +21715,9 @@ begin
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end
 $$;
-
-comment on function public.relate is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it '
-  'again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the memory that '
-  'states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
+comment on function public.relate is 'States that source is related to target, such as relate(''billing'', ''depends_on'', '
+  '''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the '
+  'memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
   'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function graph.relate_from to l9_agent, l9_admin, l9_worker;
@@ -21761,33 +21727,18 @@ grant execute on function public.relate to l9_agent, l9_admin;
 -- One level of a walk: the relationships of a list of names, in both directions. walk_graph() calls it for each
 -- level, and the graph retriever of a search for the last one.
 
-create type graph.graph_edge as (
-  place integer,
-  is_outgoing boolean,
-  relationship_id uuid,
-  source_entity text,
-  source_normalized text,
-  relationship_type text,
-  target_entity text,
-  target_normalized text,
-  confidence double precision
-);
-
+create type graph.graph_edge as (place integer, is_outgoing boolean, relationship_id uuid, source_entity text,
+  source_normalized text, relationship_type text, target_entity text, target_normalized text, confidence double precision);
 comment on type graph.graph_edge is
   'A relationship as seen from one of its two entities, the name at a position (place) of a list.';
 
-create function graph.max_edges_per_name()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 1000;
-
+create function graph.max_edges_per_name() returns integer language sql immutable parallel safe set search_path = '' return 1000;
 comment on function graph.max_edges_per_name is
   'The number of relationships of one name that a walk follows at most, most confident first.';
 
 -- Asks each name and readable scope by itself, so that each question is one range of an index that is already in the
 -- order of confidence, and stops at its limit.
-create function graph.edges_of(names text[], max_edges integer)
-returns setof graph.graph_edge
+create function graph.edges_of(names text[], max_edges integer) returns setof graph.graph_edge
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 -- Only an index scan returns the most confident relationship of a name first, so other plans are ruled out.
 set enable_bitmapscan = off set enable_nestloop = on set plan_cache_mode = force_generic_plan set jit = off
@@ -21808,7 +21759,8 @@ begin
       from unnest(me.readable_scopes) as s (name)
       cross join lateral (
         select * from public.entity_relationships r
-        where r.tenant_id = me.tenant_id and r.source_normalized = n.name and r.scope = s.name and (r.ttl is null or r.ttl > now())
+        where r.tenant_id = me.tenant_id and r.source_normalized = n.name and r.scope = s.name
+          and (r.ttl is null or r.ttl > now())
         order by r.confidence desc
         limit bound
       ) r
@@ -21818,7 +21770,8 @@ begin
       from unnest(me.readable_scopes) as s (name)
       cross join lateral (
         select * from public.entity_relationships r
-        where r.tenant_id = me.tenant_id and r.target_normalized = n.name and r.scope = s.name and (r.ttl is null or r.ttl > now())
+        where r.tenant_id = me.tenant_id and r.target_normalized = n.name and r.scope = s.name
+          and (r.ttl is null or r.ttl > now())
         order by r.confidence desc
         limit bound
       ) r
@@ -21829,10 +21782,9 @@ begin
   limit edges_of.max_edges;
 end
 $$;
-
 comment on function graph.edges_of is
-  'Returns the relationships of these names that the caller can read: names in the order of the list, relationships '
-  'of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
+  'Returns the relationships of these names that the caller can read: names in the order of the list, relationships of each name '
+  'most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
 
 grant execute on function graph.max_edges_per_name, graph.edges_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/060-edges-of.sql
@@ -21840,17 +21792,8 @@ grant execute on function graph.max_edges_per_name, graph.edges_of to l9_agent, 
 -- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call
 -- walk_graph().
 
-create type public.graph_step as (
-  source_entity text,
-  relationship_type text,
-  target_entity text,
-  direction text,
-  confidence double precision,
-  relationship_ids uuid[],
-  creator text,
-  source text
-);
-
+create type public.graph_step as (source_entity text, relationship_type text, target_entity text, direction text,
+  confidence double precision, relationship_ids uuid[], creator text, source text);
 comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
 comment on column public.graph_step.source_entity is 'The entity that the relationship starts from.';
 comment on column public.graph_step.relationship_type is 'The type of the relationship, such as depends_on.';
@@ -21864,31 +21807,17 @@ comment on column public.graph_step.relationship_ids is
 
 comment on column public.graph_step.creator is
   'Who stated the most confident of them; of what a model extracted, job. Only explore_graph() fills it in.';
-comment on column public.graph_step.source is
-  'The source of who stated it; of what a model extracted, the source of the memory.';
+comment on column public.graph_step.source is 'The source of who stated it; of what a model extracted, the source of the memory.';
 
-create type graph.graph_node as (
-  name text,
-  entity text,
-  confidence double precision,
-  depth integer,
-  steps public.graph_step[],
-  is_new boolean
-);
-
+create type graph.graph_node as (name text, entity text, confidence double precision, depth integer, steps public.graph_step[],
+  is_new boolean);
 comment on type graph.graph_node is 'An entity that a walk reached, and the best path to it.';
 
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
+comment on type graph.graph_walk is 'The result of a walk: the entities reached (start entities first, then most confident '
+  'first), the number of relationships followed, and whether there are more.';
 
-comment on type graph.graph_walk is
-  'The result of a walk: the entities reached (start entities first, then most confident first), the number of '
-  'relationships followed, and whether there are more.';
-
-create function graph.max_edges_followed()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 20000;
-
+create function graph.max_edges_followed() returns integer language sql immutable parallel safe set search_path = '' return 20000;
 comment on function graph.max_edges_followed is 'The number of relationships that one walk follows at most.';
 
 create function graph.combined_confidence(ids uuid[]) returns double precision
@@ -21906,15 +21835,13 @@ begin atomic
     group by e.agent
   ) v;
 end;
-
 comment on function graph.combined_confidence is
-  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts '
-  'once, in however many scopes and projects it states the same, and an administrator''s word decides.';
+  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in '
+  'however many scopes and projects it states the same, and an administrator''s word decides.';
 
 -- Each round resolves aliases, reads the edges of the nodes that the last round improved, combines equal triples, and
 -- keeps the best path to each node. The limits of edges and nodes bound every round.
-create function graph.walk_graph(
-  entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
+create function graph.walk_graph(entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
 returns graph.graph_walk
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 -- The joins below may see 20000 rows, which the planner can't estimate; nested loops would be quadratic.
@@ -21977,7 +21904,8 @@ begin
     ), combined as (
       -- A triple may have a row in several audiences; the caller gets the combined confidence of those it can read.
       select r.place, r.node, r.relationship_type, r.is_outgoing,
-        case when count(*) = 1 then max(r.confidence) else graph.combined_confidence(array_agg(r.relationship_id)) end as confidence,
+        case when count(*) = 1 then max(r.confidence) else graph.combined_confidence(array_agg(r.relationship_id))
+          end as confidence,
         (array_agg(r.node_entity order by r.confidence desc, r.relationship_id))[1] as entity,
         (array_agg(r.source_entity order by r.confidence desc, r.relationship_id))[1] as source_entity,
         (array_agg(r.target_entity order by r.confidence desc, r.relationship_id))[1] as target_entity,
@@ -22028,58 +21956,38 @@ begin
   return walk;
 end
 $$;
+comment on function graph.walk_graph is 'Walks the graph from these entities in both directions, level by level, and keeps the '
+  'max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one '
+  'name; is_truncated is true if there were more.';
 
-comment on function graph.walk_graph is
-  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with '
-  'the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; '
-  'is_truncated is true if there were more.';
-
-grant execute on function
-  graph.combined_confidence, graph.max_edges_followed, graph.walk_graph
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function graph.combined_confidence, graph.max_edges_followed, graph.walk_graph
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/070-walk-graph.sql
 --! Included 140-graph/080-explore-graph.sql
 -- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL
 -- shows.
 
-create type public.graph_path as (
-  entity text,
-  confidence double precision,
-  depth integer,
-  steps public.graph_step[]
-);
-
+create type public.graph_path as (entity text, confidence double precision, depth integer, steps public.graph_step[]);
 comment on type public.graph_path is 'An entity that was reached, and the best path to it.';
 comment on column public.graph_path.entity is 'The entity that was reached.';
 comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
 comment on column public.graph_path.depth is 'The number of steps.';
 comment on column public.graph_path.steps is 'The relationships of the path, in order.';
 
-create type public.graph_exploration as (
-  entity text,
-  known_as text[],
-  paths public.graph_path[],
-  edges_followed integer,
-  is_truncated boolean,
-  aliases public.applied_alias[]
-);
-
-comment on type public.graph_exploration is
-  'The entities that are related to an entity, as far as the caller can read.';
+create type public.graph_exploration as (entity text, known_as text[], paths public.graph_path[], edges_followed integer,
+  is_truncated boolean, aliases public.applied_alias[]);
+comment on type public.graph_exploration is 'The entities that are related to an entity, as far as the caller can read.';
 comment on column public.graph_exploration.entity is
   'The start entity: the given name, or the entity that the given alias names.';
 comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
 comment on column public.graph_exploration.paths is
   'The entities that were reached, each with its best path, most confident first.';
 comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
-comment on column public.graph_exploration.is_truncated is
-  'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and '
-  'the 1000 most confident of one name).';
-comment on column public.graph_exploration.aliases is
-  'The aliases by which the start entity was found, and whose word they are.';
+comment on column public.graph_exploration.is_truncated is 'True if there is more: more entities than limit, or more '
+  'relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
+comment on column public.graph_exploration.aliases is 'The aliases by which the start entity was found, and whose word they are.';
 
-create function graph.with_creators(steps public.graph_step[])
-returns public.graph_step[]
+create function graph.with_creators(steps public.graph_step[]) returns public.graph_step[]
 language sql stable set search_path = '' set enable_seqscan = off
 return array(
   select row(
@@ -22089,20 +21997,13 @@ return array(
     source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place)
   join public.entity_relationships r on r.relationship_id = s.relationship_ids[1]
   order by s.place);
-
 comment on function graph.with_creators is 'The steps of a path, each with who stated it.';
 grant execute on function graph.with_creators to l9_agent, l9_admin, l9_platform_admin;
 
 -- Checks the arguments, lets walk_graph() do the walk, and adds who stated each step only to the paths that are
 -- returned.
-create function public.explore_graph(
-  entity text,
-  depth integer default 2,
-  types text[] default null,
-  min_confidence double precision default 0,
-  "limit" integer default 50
-)
-returns public.graph_exploration
+create function public.explore_graph(entity text, depth integer default 2, types text[] default null,
+  min_confidence double precision default 0, "limit" integer default 50) returns public.graph_exploration
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -22153,12 +22054,10 @@ begin
   return exploration;
 end
 $$;
-
-comment on function public.explore_graph is
-  'Returns what an entity (a name or an alias) is related to, directly and through others: each entity with its '
-  'best path, most confident first, in both directions. depth: 1 to 5 steps. types: only relationships of these '
-  'types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. '
-  'Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
+comment on function public.explore_graph is 'Returns what an entity (a name or an alias) is related to, directly and through '
+  'others: each entity with its best path, most confident first, in both directions. depth: 1 to 5 steps. types: only '
+  'relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 '
+  'entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.explore_graph to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/080-explore-graph.sql
@@ -22167,8 +22066,7 @@ grant execute on function public.explore_graph to l9_agent, l9_admin, l9_platfor
 -- functions.
 -- Facts about entities: a fact whose object is a plain value counts for its subject.
 
-create function graph.entities_of_facts(names text[])
-returns text[]
+create function graph.entities_of_facts(names text[]) returns text[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
@@ -22191,19 +22089,16 @@ begin
     ) matching_fact);
 end
 $$;
-
 comment on function graph.entities_of_facts is
   'Returns the names in the list that are subject or object of a fact that the caller can read.';
 
 create type graph.fact_of_entity as (
   place integer, fact_id uuid, subject text, predicate text, object text, confidence double precision);
-
 comment on type graph.fact_of_entity is 'A fact about the entity at a position (place) of a list.';
 
 -- Subject and object are asked apart, each by its own index. The inner limit bounds what is sorted for a name that
 -- thousands of facts mention.
-create function graph.facts_about(names text[], max_facts integer)
-returns setof graph.fact_of_entity
+create function graph.facts_about(names text[], max_facts integer) returns setof graph.fact_of_entity
 language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
@@ -22214,7 +22109,8 @@ begin
   from unnest(names) with ordinality as n (name, place)
   cross join lateral (
     select * from (
-      select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence, f.is_from_admin
+      select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence,
+      f.is_from_admin
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
         and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
@@ -22233,39 +22129,30 @@ begin
   limit max_facts;
 end
 $$;
+comment on function graph.facts_about is 'Returns facts about these entities that hold now and that the caller can read, most '
+  'confident first: at most 100 for each entity, and max_facts in total.';
 
-comment on function graph.facts_about is
-  'Returns facts about these entities that hold now and that the caller can read, most confident first: at most 100 '
-  'for each entity, and max_facts in total.';
-
-create function graph.packets_of_fact(fact_id uuid)
-returns setof uuid
+create function graph.packets_of_fact(fact_id uuid) returns setof uuid
 language sql stable rows 3 set search_path = ''
 begin atomic
-  select distinct e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
+  select distinct e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc
+  limit 20;
 end;
-
 comment on function graph.packets_of_fact is
   'Returns the memories that state a fact and that the caller can read: at most the 20 newest.';
 
-grant execute on function
-  graph.entities_of_facts, graph.facts_about, graph.packets_of_fact
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function graph.entities_of_facts, graph.facts_about, graph.packets_of_fact
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/090-facts-about.sql
 --! Included 140-graph/100-named-entities.sql
 -- Recognises the entities that a query names, by looking up every run of its words. The graph retriever of a search
 -- and the choice of a route by memory_find call named_entities().
 
-create function graph.max_query_words()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 48;
-
+create function graph.max_query_words() returns integer language sql immutable parallel safe set search_path = '' return 48;
 comment on function graph.max_query_words is
   'The number of words of a query, from its start, in which entity names are recognised.';
 
-create function graph.phrases_of(query text)
-returns table (phrase text, first integer, last integer)
+create function graph.phrases_of(query text) returns table (phrase text, first integer, last integer)
 language sql immutable parallel safe set search_path = ''
 begin atomic
   with words as (
@@ -22280,18 +22167,16 @@ begin atomic
   select distinct v.phrase, r.start, r.stop
   from runs r
   cross join lateral (values (r.run), (regexp_replace(r.run, '[''’]s$', ''))) as g (run)
-  cross join lateral (values (g.run), (regexp_replace(g.run, '^[[:punct:]“”„«»‘’¿¡]+|[[:punct:]“”„«»‘’…]+$', '', 'g'))) as v (phrase)
+  cross join lateral (values (g.run),
+    (regexp_replace(g.run, '^[[:punct:]“”„«»‘’¿¡]+|[[:punct:]“”„«»‘’…]+$', '', 'g'))) as v (phrase)
   where v.phrase <> '' and octet_length(v.phrase) <= entities.max_name_bytes();
 end;
-
-comment on function graph.phrases_of is
-  'Returns all runs of one to six words among the first max_query_words() words of a text, normalised like names, '
-  'with the positions of their first and last word.';
+comment on function graph.phrases_of is 'Returns all runs of one to six words among the first max_query_words() words of a text, '
+  'normalised like names, with the positions of their first and last word.';
 
 -- Looks up each phrase in the indexes of relationships, aliases and facts, and then takes the longest ones first; a
 -- word belongs to one entity only.
-create function graph.named_entities(query text, max_entities integer)
-returns text[]
+create function graph.named_entities(query text, max_entities integer) returns text[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
   set enable_bitmapscan = off set jit = off
 as $$
@@ -22307,20 +22192,24 @@ begin
     from graph.phrases_of(query) p
     left join lateral (
       (select true as is_known from unnest(me.readable_scopes) as s (name), public.entity_relationships r
-       where r.tenant_id = me.tenant_id and r.source_normalized = p.phrase and r.scope = s.name and (r.ttl is null or r.ttl > now())
+       where r.tenant_id = me.tenant_id and r.source_normalized = p.phrase and r.scope = s.name
+         and (r.ttl is null or r.ttl > now())
        limit 1)
       union all
       (select true from unnest(me.readable_scopes) as s (name), public.entity_relationships r
-       where r.tenant_id = me.tenant_id and r.target_normalized = p.phrase and r.scope = s.name and (r.ttl is null or r.ttl > now())
+       where r.tenant_id = me.tenant_id and r.target_normalized = p.phrase and r.scope = s.name
+         and (r.ttl is null or r.ttl > now())
        limit 1)
       union all
       (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
-       where a.tenant_id = me.tenant_id and a.alias_normalized = p.phrase and a.scope = s.name and (a.ttl is null or a.ttl > now())
+       where a.tenant_id = me.tenant_id and a.alias_normalized = p.phrase and a.scope = s.name
+         and (a.ttl is null or a.ttl > now())
          and entities.counts_for_caller(a)
        limit 1)
       union all
       (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
-       where a.tenant_id = me.tenant_id and a.entity_normalized = p.phrase and a.scope = s.name and (a.ttl is null or a.ttl > now())
+       where a.tenant_id = me.tenant_id and a.entity_normalized = p.phrase and a.scope = s.name
+         and (a.ttl is null or a.ttl > now())
          and entities.counts_for_caller(a)
        limit 1)
       limit 1
@@ -22339,20 +22228,15 @@ begin
   return entity_names;
 end
 $$;
+comment on function graph.named_entities is 'Returns the entities that a text names, normalised: names and aliases in the graph '
+  'and in facts that the caller can read, longest first, at most max_entities.';
 
-comment on function graph.named_entities is
-  'Returns the entities that a text names, normalised: names and aliases in the graph and in facts that the caller '
-  'can read, longest first, at most max_entities.';
-
-grant execute on function
-  graph.max_query_words, graph.phrases_of, graph.named_entities
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function graph.max_query_words, graph.phrases_of, graph.named_entities to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/100-named-entities.sql
 --! Included 140-graph/110-relationships-of-memories.sql
 -- The field relationships of a memory and the field memories of a relationship in GraphQL.
 
-create function public.packet_store_relationships(packet public.packet_store)
-returns setof public.entity_relationships
+create function public.packet_store_relationships(packet public.packet_store) returns setof public.entity_relationships
 language sql stable parallel safe rows 5 set search_path = ''
 begin atomic
   select r.* from public.entity_relationships r
@@ -22360,11 +22244,9 @@ begin atomic
     select e.relationship_id from public.relationship_evidence e where e.packet_id = packet.packet_id)
   order by r.relationship_id;
 end;
-
 comment on function public.packet_store_relationships is 'The relationships that this memory states.';
 
-create function public.entity_relationships_memories(relationship public.entity_relationships)
-returns setof public.packet_store
+create function public.entity_relationships_memories(relationship public.entity_relationships) returns setof public.packet_store
 language sql stable parallel safe rows 5 set search_path = ''
 begin atomic
   select p.* from public.packet_store p
@@ -22372,25 +22254,19 @@ begin atomic
     select e.packet_id from public.relationship_evidence e where e.relationship_id = relationship.relationship_id)
   order by p.packet_id;
 end;
+comment on function public.entity_relationships_memories is 'The memories that state this relationship, oldest first.';
 
-comment on function public.entity_relationships_memories is
-  'The memories that state this relationship, oldest first.';
-
-grant execute on function
-  public.packet_store_relationships, public.entity_relationships_memories
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.packet_store_relationships, public.entity_relationships_memories
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/110-relationships-of-memories.sql
 --! Included 145-standing/000-schema.sql
 create schema standing;
-comment on schema standing is
-  'Whose word a memory in an answer is, and what has superseded it. Not exposed over GraphQL.';
+comment on schema standing is 'Whose word a memory in an answer is, and what has superseded it. Not exposed over GraphQL.';
 grant usage on schema standing to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/000-schema.sql
 --! Included 145-standing/010-standing.sql
 -- What an answer says of each memory that it shows, besides its contents. Hits have a column of this type.
-create type public.standing as (
-  creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean);
-
+create type public.standing as (creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean);
 comment on type public.standing is 'Whose word a memory is, and whether it still holds.';
 comment on column public.standing.creator is 'The agent that saved it.';
 comment on column public.standing.source is 'The source of that agent.';
@@ -22407,7 +22283,6 @@ language sql immutable parallel safe
 return row(
   (memory).metadata ->> 'creator', (memory).metadata ->> 'source', (memory).text_creator, superseded_by,
   case when superseded_by is not null then is_partly_superseded end)::public.standing;
-
 comment on function standing.standing_of is 'The standing of a memory, given what superseded it.';
 grant execute on function standing.standing_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/010-standing.sql
@@ -22534,13 +22409,10 @@ to l9_agent, l9_admin, l9_platform_admin;
 --! Included 145-standing/030-place-hits.sql
 -- Adds the standing to the hits of a page, and puts what is superseded after its successors. Searches call it last.
 create type standing.placed_hit as (place integer, standing public.standing, score real, explanation jsonb);
-
-comment on type standing.placed_hit is
-  'A hit in its new order: its place among the hits as they were ranked, and its standing.';
+comment on type standing.placed_hit is 'A hit in its new order: its place among the hits as they were ranked, and its standing.';
 comment on column standing.placed_hit.score is 'Its score, or that of the hit before it if that is less.';
 comment on column standing.placed_hit.explanation is
-  'If the score was lowered: superseded, with what superseded the hit (by) and the score that it had. Otherwise '
-  'empty.';
+  'If the score was lowered: superseded, with what superseded the hit (by) and the score that it had. Otherwise empty.';
 
 -- Works on places in the list rather than on scores: a hit gets a place just behind its last successor, and then at
 -- most the score of the hit before it.
@@ -22589,45 +22461,34 @@ begin
   order by i.sort_key, i.place;
 end
 $$;
-
 comment on function standing.place_hits is
-  'The hits of a page with their standing, in their order, except that a memory comes after those that superseded '
-  'it.';
+  'The hits of a page with their standing, in their order, except that a memory comes after those that superseded it.';
 
-create function standing.standing_of_memory(packet_id uuid)
-returns public.standing
-language sql stable set search_path = ''
-return (select p.standing from standing.place_hits(array[packet_id]) p);
-
+create function standing.standing_of_memory(packet_id uuid) returns public.standing
+language sql stable set search_path = '' return (select p.standing from standing.place_hits(array[packet_id]) p);
 comment on function standing.standing_of_memory is 'The standing of one memory.';
 
-create function public.packet_store_superseded_by(memory public.packet_store)
-returns uuid
-language sql stable set search_path = ''
-return (standing.standing_of_memory((memory).packet_id)).superseded_by;
-
+create function public.packet_store_superseded_by(memory public.packet_store) returns uuid
+language sql stable set search_path = '' return (standing.standing_of_memory((memory).packet_id)).superseded_by;
 comment on function public.packet_store_superseded_by is
   'The memory that superseded this one: of its kind, or by a fact that it states. Null if the caller can read none.';
 
-grant execute on function
-  standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/030-place-hits.sql
 --! Included 145-standing/040-answers.sql
 -- What answers of single memories, of near-duplicates and of facts say of a standing. Operations of the gateway call these.
-create function standing.memory_json(memory public.packet_store)
-returns jsonb
+create function standing.memory_json(memory public.packet_store) returns jsonb
 language sql stable set search_path = ''
 return (
   select memories.memory_json(memory) || jsonb_strip_nulls(jsonb_build_object(
-    'text_creator', (s.standing).text_creator, 'superseded_by', (s.standing).superseded_by, 'is_partly_superseded', (s.standing).is_partly_superseded))
+    'text_creator', (s.standing).text_creator, 'superseded_by', (s.standing).superseded_by,
+    'is_partly_superseded', (s.standing).is_partly_superseded))
   from (select standing.standing_of_memory((memory).packet_id) as standing) s);
-
 comment on function standing.memory_json is
   'A memory as memories.memory_json() returns it, whose text it is, and what has superseded it.';
 
-create function standing.similar_json("similar" public.similar_memory[])
-returns jsonb
+create function standing.similar_json("similar" public.similar_memory[]) returns jsonb
 language sql stable set search_path = ''
 return (
   select case when "similar" is not null then coalesce(
@@ -22635,64 +22496,46 @@ return (
       to_jsonb(s) || jsonb_strip_nulls(to_jsonb(standing.standing_of_memory(s.packet_id)))
       order by s.similarity desc, s.packet_id), '[]') end
   from unnest("similar") s);
-
 comment on function standing.similar_json is 'Near-duplicates, each with its standing.';
 
-create function public.knowledge_facts_superseding_packet(fact public.knowledge_facts)
-returns uuid
-language sql stable set search_path = ''
-return standing.packet_stating((fact).superseded_by, null);
-
+create function public.knowledge_facts_superseding_packet(fact public.knowledge_facts) returns uuid
+language sql stable set search_path = '' return standing.packet_stating((fact).superseded_by, null);
 comment on function public.knowledge_facts_superseding_packet is
   'The memory that states the fact which superseded this one; null if nothing did.';
 
-grant execute on function
-  standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/040-answers.sql
 --! Included 150-search/000-schema.sql
 create schema search;
-comment on schema search is
-  'Search: retrievers, fusion of their scores, and the form of the answer. Not exposed over GraphQL; callers may '
-  'execute only the functions that are granted to them one by one.';
+comment on schema search is 'Search: retrievers, fusion of their scores, and the form of the answer. Not exposed over GraphQL; '
+  'callers may execute only the functions that are granted to them one by one.';
 grant usage on schema search to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 150-search/000-schema.sql
 --! Included 150-search/010-limits.sql
 -- Limits that more than one function uses. Functions that only one body uses keep their numbers there.
 
 create function search.max_scored_rows() returns integer language sql immutable parallel safe return 2000;
-
-comment on function search.max_scored_rows is
-  'If at most this many rows match, they are scored one by one. Scoring 2,000 rows costs as much as scanning an '
-  'index of which a caller can read 2 %.';
+comment on function search.max_scored_rows is 'If at most this many rows match, they are scored one by one. Scoring 2,000 rows '
+  'costs as much as scanning an index of which a caller can read 2 %.';
 
 create function search.max_scanned_rows() returns integer language sql immutable parallel safe return 20000;
-
-comment on function search.max_scanned_rows is
-  'Most rows that one step of a search reads before it filters them. Reading 20,000 rows costs less than scanning a '
-  'ranked index past them to find the few with a tag.';
+comment on function search.max_scanned_rows is 'Most rows that one step of a search reads before it filters them. Reading 20,000 '
+  'rows costs less than scanning a ranked index past them to find the few with a tag.';
 
 create function search.max_query_characters() returns integer language sql immutable parallel safe return 2000;
-
 comment on function search.max_query_characters is 'Beginning of a query whose words are used for snippets.';
 
 create function search.max_languages() returns integer language sql immutable parallel safe return 5;
-
 comment on function search.max_languages is 'Most languages of a tenant. Each of them adds words to every query.';
 
-create function search.candidate_count(k integer)
-returns integer
-language sql immutable parallel safe
-return least(greatest(5 * k, 100), 300);
+create function search.candidate_count(k integer) returns integer
+language sql immutable parallel safe return least(greatest(5 * k, 100), 300);
+comment on function search.candidate_count is 'Number of candidates that each retriever returns for k hits: five times k, from '
+  '100 to 300. In tests more than 100 never changed the first ten hits, and 50 lowered nDCG@10 by .002 and recall@10 by .004.';
 
-comment on function search.candidate_count is
-  'Number of candidates that each retriever returns for k hits: five times k, from 100 to 300. In tests more than '
-  '100 never changed the first ten hits, and 50 lowered nDCG@10 by .002 and recall@10 by .004.';
-
-grant execute on function
-  search.max_scored_rows, search.max_scanned_rows, search.max_query_characters, search.max_languages,
-  search.candidate_count
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.max_scored_rows, search.max_scanned_rows, search.max_query_characters, search.max_languages,
+  search.candidate_count to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/010-limits.sql
 --! Included 150-search/020-search-settings.sql
 -- How the searches of a tenant are weighted: a row only for a tenant that changed a default. set_search_settings()
@@ -22726,33 +22569,26 @@ create table public.search_settings (
     cardinality(languages) between 1 and search.max_languages() and languages <@ words.languages()),
   constraint search_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
 );
-
 comment on table public.search_settings is
-  'Weights of a tenant''s searches. Only a tenant that changed a default has a row. set_search_settings() writes '
-  'it.';
+  'Weights of a tenant''s searches. Only a tenant that changed a default has a row. set_search_settings() writes it.';
 comment on column public.search_settings.tenant_id is 'The tenant.';
 comment on column public.search_settings.lexical_weight is
   'Weight of words in a hybrid search, from 0 to 1, relative to semantic_weight.';
 comment on column public.search_settings.semantic_weight is
   'Weight of meaning in a hybrid search, from 0 to 1, relative to lexical_weight.';
-comment on column public.search_settings.context_weight is
-  'From 0 to 1. If a memory matches better together with its predecessor in the thread, its score is raised by this '
-  'part of the difference.';
+comment on column public.search_settings.context_weight is 'From 0 to 1. If a memory matches better together with its '
+  'predecessor in the thread, its score is raised by this part of the difference.';
 comment on column public.search_settings.uses_chunks is 'True if long memories are also compared chunk by chunk.';
-comment on column public.search_settings.chunk_weight is
-  'From 0 to 1. If a chunk of a long memory is nearer to the query than the memory as a whole, its score is raised '
-  'by this part of the difference.';
+comment on column public.search_settings.chunk_weight is 'From 0 to 1. If a chunk of a long memory is nearer to the query than '
+  'the memory as a whole, its score is raised by this part of the difference.';
 comment on column public.search_settings.thread_weight is
-  'From 0 to 1: how much the best score in its thread, among the candidates, counts beside the score of a memory '
-  'itself.';
+  'From 0 to 1: how much the best score in its thread, among the candidates, counts beside the score of a memory itself.';
 comment on column public.search_settings.next_weight is
   'From 0 to 1: which part of its own score the next memory in the thread lends to a memory.';
-comment on column public.search_settings.speaker_boost is
-  'From 0 to 1. If the query names a speaker, the scores of what that speaker said are raised; a score of 0.5 by '
-  'half of this part.';
-comment on column public.search_settings.common_word_share is
-  'Names (words with a capital) that more than this share (0 to 1) of the memories of the project have are left out '
-  'of the text that the vector of a query is made of. 1: none is left out.';
+comment on column public.search_settings.speaker_boost is 'From 0 to 1. If the query names a speaker, the scores of what that '
+  'speaker said are raised; a score of 0.5 by half of this part.';
+comment on column public.search_settings.common_word_share is 'Names (words with a capital) that more than this share (0 to 1) '
+  'of the memories of the project have are left out of the text that the vector of a query is made of. 1: none is left out.';
 comment on column public.search_settings.min_relevance is
   'The min_relevance, from 0 to 1, of a search by a query that compares meaning and gives none.';
 comment on column public.search_settings.recency_boost is
@@ -22761,13 +22597,11 @@ comment on column public.search_settings.importance_boost is
   'Part of its score that a memory of importance 1 gains. Both boosts together are at most 0.2.';
 comment on column public.search_settings.half_life_days is
   'Maps kinds to half-lives in days; default is used for all other kinds.';
-comment on column public.search_settings.languages is
-  'The languages of the tenant''s memories. A query is matched in each of them. A memory whose writer gives no '
-  'language gets the one that its script and stop words point to, else the first.';
+comment on column public.search_settings.languages is 'The languages of the tenant''s memories. A query is matched in each of '
+  'them. A memory whose writer gives no language gets the one that its script and stop words point to, else the first.';
 comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
 
-alter table public.search_settings enable row level security;
-alter table public.search_settings force row level security;
+alter table public.search_settings enable row level security, force row level security;
 
 create policy tenant_isolation on public.search_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -22778,8 +22612,7 @@ create policy definer_functions on public.search_settings to l9_owner using (tru
 
 comment on policy tenant_isolation on public.search_settings is
   'A search uses the settings of its caller''s tenant, also for an operator.';
-comment on policy scope_access on public.search_settings is
-  'Every caller in the tenant may read how its searches are weighted.';
+comment on policy scope_access on public.search_settings is 'Every caller in the tenant may read how its searches are weighted.';
 comment on policy platform_override on public.search_settings is
   'Operators read the settings of their own tenant, and each read is audited.';
 comment on policy definer_functions on public.search_settings is 'set_search_settings() writes the settings.';
@@ -22792,8 +22625,7 @@ create trigger _500_audit after insert or update on public.search_settings
     '', 'lexical_weight', 'semantic_weight', 'context_weight', 'uses_chunks', 'chunk_weight', 'thread_weight', 'next_weight',
     'speaker_boost', 'common_word_share', 'min_relevance', 'recency_boost', 'importance_boost', 'half_life_days', 'languages');
 
-create function search.default_settings()
-returns public.search_settings
+create function search.default_settings() returns public.search_settings
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -22816,11 +22648,9 @@ begin
   return settings;
 end
 $$;
-
 comment on function search.default_settings is 'The defaults of all tenants. They stand only here.';
 
-create function search.current_search_settings()
-returns public.search_settings
+create function search.current_search_settings() returns public.search_settings
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -22833,20 +22663,16 @@ begin
   return settings;
 end
 $$;
-
 comment on function search.current_search_settings is
   'The settings of the caller''s tenant. If the tenant has none, the defaults, with null as tenant_id.';
 
-grant execute on function
-  search.default_settings, search.current_search_settings
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.default_settings, search.current_search_settings to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/020-search-settings.sql
 --! Included 150-search/030-set-search-settings.sql
 -- Administrators change the weights and languages of their tenant's searches here, over GraphQL and psql.
 -- set_find_settings() shares changed_half_lives().
 
-create function search.changed_half_lives(half_lives jsonb, change jsonb)
-returns jsonb
+create function search.changed_half_lives(half_lives jsonb, change jsonb) returns jsonb
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -22858,7 +22684,8 @@ begin
   end if;
   for days in select d.value from jsonb_each(change) as d where d.value <> 'null' loop
     if jsonb_typeof(days) <> 'number' or days::numeric not between 0.01 and 36500 then
-      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
+      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500',
+        'half_life_days');
     end if;
   end loop;
   changed := half_lives || coalesce(jsonb_strip_nulls(change), '{}');
@@ -22868,14 +22695,11 @@ begin
   return changed;
 end
 $$;
-
-comment on function search.changed_half_lives is
-  'The half-lives by kind with a change of some of them, in days; a kind that the change does not name, or sets to '
-  'null, keeps its own. Errors: L9VAL, L9LIM.';
+comment on function search.changed_half_lives is 'The half-lives by kind with a change of some of them, in days; a kind that the '
+  'change does not name, or sets to null, keeps its own. Errors: L9VAL, L9LIM.';
 
 -- Checks what the table's constraints check too, so that the error names the field rather than a constraint.
-create function search.check_search_settings(settings public.search_settings)
-returns void
+create function search.check_search_settings(settings public.search_settings) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -22894,11 +22718,13 @@ begin
     end if;
   end loop;
   if settings.lexical_weight + settings.semantic_weight = 0 then
-    perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0', 'semantic_weight');
+    perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0',
+      'semantic_weight');
   elsif not (settings.recency_boost >= 0 and settings.importance_boost >= 0
     and settings.recency_boost + settings.importance_boost <= 0.2001) then
     perform identity.raise_error(
-      'L9VAL', 'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2', 'importance_boost');
+      'L9VAL', 'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2',
+      'importance_boost');
   end if;
   if cardinality(settings.languages) not between 1 and search.max_languages() or not settings.languages <@ words.languages() then
     perform identity.raise_error('L9VAL', format('languages: must be 1 to %s of %s', search.max_languages(),
@@ -22906,29 +22732,16 @@ begin
   end if;
 end
 $$;
-
 comment on function search.check_search_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
 -- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both
 -- succeed.
-create function public.set_search_settings(
-  lexical_weight real default null,
-  semantic_weight real default null,
-  context_weight real default null,
-  uses_chunks boolean default null,
-  chunk_weight real default null,
-  thread_weight real default null,
-  next_weight real default null,
-  speaker_boost real default null,
-  common_word_share real default null,
-  min_relevance real default null,
-  recency_boost real default null,
-  importance_boost real default null,
-  half_life_days jsonb default null,
-  tenant_id uuid default null,
-  languages text[] default null
-)
-returns public.search_settings
+create function public.set_search_settings(lexical_weight real default null, semantic_weight real default null,
+  context_weight real default null, uses_chunks boolean default null, chunk_weight real default null,
+  thread_weight real default null, next_weight real default null, speaker_boost real default null,
+  common_word_share real default null, min_relevance real default null, recency_boost real default null,
+  importance_boost real default null, half_life_days jsonb default null, tenant_id uuid default null,
+  languages text[] default null) returns public.search_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -22961,7 +22774,8 @@ begin
   perform search.check_search_settings(settings);
   settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_search_settings.half_life_days);
   update public.search_settings s
-  set lexical_weight = settings.lexical_weight, semantic_weight = settings.semantic_weight, context_weight = settings.context_weight,
+  set lexical_weight = settings.lexical_weight, semantic_weight = settings.semantic_weight,
+    context_weight = settings.context_weight,
     uses_chunks = settings.uses_chunks, chunk_weight = settings.chunk_weight, thread_weight = settings.thread_weight,
     next_weight = settings.next_weight, speaker_boost = settings.speaker_boost, common_word_share = settings.common_word_share,
     min_relevance = settings.min_relevance, recency_boost = settings.recency_boost, importance_boost = settings.importance_boost,
@@ -22971,12 +22785,10 @@ begin
   return saved;
 end
 $$;
-
 comment on function public.set_search_settings is
-  'Changes the given weights and languages of a tenant''s searches, from the next search on; memories keep the '
-  'language that they have. Arguments left out, and half-lives of kinds not named, stay as they are. For admins '
-  'whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function '
-  'is the only way to change settings.';
+  'Changes the given weights and languages of a tenant''s searches, from the next search on; memories keep the language that '
+  'they have. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes '
+  'and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 
 grant execute on function public.set_search_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/030-set-search-settings.sql
@@ -22984,8 +22796,7 @@ grant execute on function public.set_search_settings to l9_admin, l9_platform_ad
 -- A trigger of packet_store: a memory whose writer names no language gets one of the languages in the search settings
 -- of its tenant.
 
-create function search.tg_packet_store__choose_language()
-returns trigger
+create function search.tg_packet_store__choose_language() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -23000,10 +22811,8 @@ begin
   return new;
 end
 $$;
-
-comment on function search.tg_packet_store__choose_language is
-  'Gives a memory whose writer names no language one of the tenant''s languages. Definer: reads the settings of the '
-  'row''s tenant without the cost of policies.';
+comment on function search.tg_packet_store__choose_language is 'Gives a memory whose writer names no language one of the '
+  'tenant''s languages. Definer: reads the settings of the row''s tenant without the cost of policies.';
 
 create trigger _370_choose_language
   before insert or update of language on public.packet_store
@@ -23014,34 +22823,10 @@ create trigger _370_choose_language
 -- The types of a search: what callers get (memory_hit, search_result), the request that its steps hand on
 -- (search_request), and what retrievers answer. recall_lessons() and memory_find use them too.
 
-create type public.memory_hit as (
-  packet_id uuid,
-  access_id uuid,
-  content text,
-  is_truncated boolean,
-  snippet text,
-  score real,
-  lexical_score real,
-  semantic_score real,
-  chunk_index integer,
-  kind text,
-  scope text,
-  project_id text,
-  tags text[],
-  thread_id text,
-  creator text,
-  importance real,
-  estimated_importance real,
-  "timestamp" timestamptz,
-  explanation jsonb,
-  speaker text,
-  created_at timestamptz,
-  relevance real,
-  branch text,
-  standing public.standing,
-  updated_at timestamptz
-);
-
+create type public.memory_hit as (packet_id uuid, access_id uuid, content text, is_truncated boolean, snippet text, score real,
+  lexical_score real, semantic_score real, chunk_index integer, kind text, scope text, project_id text, tags text[],
+  thread_id text, creator text, importance real, estimated_importance real, "timestamp" timestamptz, explanation jsonb,
+  speaker text, created_at timestamptz, relevance real, branch text, standing public.standing, updated_at timestamptz);
 comment on type public.memory_hit is 'A memory that a search found, and the reasons for its score.';
 comment on column public.memory_hit.packet_id is 'The memory.';
 comment on column public.memory_hit.kind is 'Kind of the memory.';
@@ -23055,112 +22840,61 @@ comment on column public.memory_hit."timestamp" is 'Time when it happened.';
 comment on column public.memory_hit.speaker is 'Who said it; null if nobody is named.';
 comment on column public.memory_hit.created_at is 'Time when the memory was saved.';
 comment on column public.memory_hit.updated_at is
-  'Time when the memory was last changed, the expected_version of a later write; with as_of, since when that state '
-  'held.';
+  'Time when the memory was last changed, the expected_version of a later write; with as_of, since when that state held.';
 comment on column public.memory_hit.access_id is 'Identifies this hit of this search. Pass it to record_feedback.';
-comment on column public.memory_hit.content is
-  'Text of the memory, truncated after 8000 characters, or a preview if max_tokens leaves no room for more. '
-  'get_memory returns the whole text.';
+comment on column public.memory_hit.content is 'Text of the memory, truncated after 8000 characters, or a preview if max_tokens '
+  'leaves no room for more. get_memory returns the whole text.';
 comment on column public.memory_hit.is_truncated is 'True if content was truncated.';
-comment on column public.memory_hit.snippet is
-  'The part that matched best, with words of the query between ** and **.';
-comment on column public.memory_hit.score is
-  'From 0 to 1, after the boosts: the weighted sum of lexical_score and semantic_score, in mode lexical or semantic '
-  'that score alone, lifted by its conversation (the speaker, the next memory, the thread); in mode graph the '
-  'confidence of the path; 1 if nothing was ranked.';
+comment on column public.memory_hit.snippet is 'The part that matched best, with words of the query between ** and **.';
+comment on column public.memory_hit.score is 'From 0 to 1, after the boosts: the weighted sum of lexical_score and '
+  'semantic_score, in mode lexical or semantic that score alone, lifted by its conversation (the speaker, the next memory, the '
+  'thread); in mode graph the confidence of the path; 1 if nothing was ranked.';
 comment on column public.memory_hit.lexical_score is
   'BM25 score relative to that of the best hit, from 0 to 1; null if the memory was not found by words.';
 comment on column public.memory_hit.semantic_score is
   'Cosine similarity to the query, from 0 to 1; null if the memory was not compared.';
 comment on column public.memory_hit.relevance is
-  'How likely the memory has to do with the query, from 0 to 1, whatever else was found: what the cosine similarity '
-  'tells by the embedding model''s map (in embedding_models) or, if that is more, what the share of the words of '
-  'the query that the memory has tells. Without vectors that share. Null if nothing was ranked, and in mode graph.';
+  'How likely the memory has to do with the query, from 0 to 1, whatever else was found: what the cosine similarity tells by the '
+  'embedding model''s map (in embedding_models) or, if that is more, what the share of the words of the query that the memory '
+  'has tells. Without vectors that share. Null if nothing was ranked, and in mode graph.';
 comment on column public.memory_hit.importance is
-  'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its '
-  'estimate.';
+  'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its estimate.';
 comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
-comment on column public.memory_hit.standing is
-  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits '
-  'that superseded it.';
+comment on column public.memory_hit.standing is 'Whose word the memory is, and what has superseded it. A hit that is superseded '
+  'comes after those of the hits that superseded it.';
 comment on column public.memory_hit.chunk_index is
   'Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.';
 comment on column public.memory_hit.explanation is
-  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; '
-  'the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the '
-  'query names, and the path from it), chunk, weights, fused (their weighted sum), conversation (whether the '
-  'speaker is named, the score of the next memory, the best score in the thread, and lifted: the score after these) '
-  'boosts (recency, importance, factor) and, of a hit that comes after what superseded it, superseded (by, and the '
-  'score that it had before). Otherwise null.';
+  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic '
+  'score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path '
+  'from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next '
+  'memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit '
+  'that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
-
 comment on type public.search_result is
   'Hits, best first, and what was searched, so that an empty result is not mistaken for a missing permission.';
 comment on column public.search_result.hits is 'The hits, best first.';
 comment on column public.search_result.searched is
-  'mode (the one that ran), requested_mode, scopes, projects, filters, like (packet_id), as_of, k, threshold, '
-  'min_relevance, left_out (how many of the k best were less relevant than that), vectors (used, unavailable or not '
-  'asked for), candidates (their number), cut (what max_tokens removed), entities (those that the query names, in '
-  'mode graph) and notice.';
+  'mode (the one that ran), requested_mode, scopes, projects, filters, like (packet_id), as_of, k, threshold, min_relevance, '
+  'left_out (how many of the k best were less relevant than that), vectors (used, unavailable or not asked for), candidates '
+  '(their number), cut (what max_tokens removed), entities (those that the query names, in mode graph) and notice.';
 
-create type search.search_request as (
-  started_at timestamptz,
-  caller identity.identity,
-  searched_scopes text[],
-  requested_scopes text[],
-  project_id text,
-  branch text,
-  filters jsonb,
-  query text,
-  languages text[],
-  like_packet_id uuid,
-  k integer,
-  requested_mode text,
-  mode text,
-  vector extensions.vector,
-  model text,
-  dimensions integer,
-  threshold real,
-  min_relevance real,
-  word_weights double precision[],
-  lexemes text[],
-  relevance_midpoint real,
-  relevance_slope real,
-  as_of timestamptz,
-  max_tokens integer,
-  candidates integer,
-  is_explained boolean,
-  settings public.search_settings,
-  buckets integer[],
-  current_condition text,
-  current_or_past_condition text,
-  past_condition text,
-  own_row_condition text,
-  range_condition text,
-  joins_packets boolean,
-  hides_archived boolean,
-  word_filter ranking.word_filter,
-  ids uuid[],
-  context_ids uuid[],
-  reasoning_ids uuid[],
-  entities text[],
-  paths jsonb,
-  leaves_texts_out boolean,
-  max_scored integer,
-  notices text[]
-);
-
-comment on type search.search_request is
-  'A checked search: the arguments of its steps, and the results that they pass on.';
-comment on column search.search_request.searched_scopes is
-  'Scopes that the caller may read and that the search covers.';
-comment on column search.search_request.requested_scopes is
-  'The scopes argument; null: all that the caller may read.';
+create type search.search_request as (started_at timestamptz, caller identity.identity, searched_scopes text[],
+  requested_scopes text[], project_id text, branch text, filters jsonb, query text, languages text[], like_packet_id uuid,
+  k integer, requested_mode text, mode text, vector extensions.vector, model text, dimensions integer, threshold real,
+  min_relevance real, word_weights double precision[], lexemes text[], relevance_midpoint real, relevance_slope real,
+  as_of timestamptz, max_tokens integer, candidates integer, is_explained boolean, settings public.search_settings,
+  buckets integer[], current_condition text, current_or_past_condition text, past_condition text, own_row_condition text,
+  range_condition text, joins_packets boolean, hides_archived boolean, word_filter ranking.word_filter, ids uuid[],
+  context_ids uuid[], reasoning_ids uuid[], entities text[], paths jsonb, leaves_texts_out boolean, max_scored integer,
+  notices text[]);
+comment on type search.search_request is 'A checked search: the arguments of its steps, and the results that they pass on.';
+comment on column search.search_request.searched_scopes is 'Scopes that the caller may read and that the search covers.';
+comment on column search.search_request.requested_scopes is 'The scopes argument; null: all that the caller may read.';
 comment on column search.search_request.branch is
   'The branch whose memories are searched, beside those of every branch; null: all.';
-comment on column search.search_request.query is
-  'The query, or the most frequent words of the memory like_packet_id.';
+comment on column search.search_request.query is 'The query, or the most frequent words of the memory like_packet_id.';
 comment on column search.search_request.languages is 'The languages in which the words of the query are matched.';
 comment on column search.search_request.mode is
   'The mode that runs: hybrid becomes lexical without a vector, and recent without a query.';
@@ -23172,15 +22906,11 @@ comment on column search.search_request.word_weights is
 comment on column search.search_request.relevance_midpoint is 'From the map of the model, as in embedding_models.';
 comment on column search.search_request.relevance_slope is 'From the map of the model, as in embedding_models.';
 comment on column search.search_request.candidates is 'Number of candidates that each retriever returns.';
-comment on column search.search_request.buckets is
-  'Buckets of the tenants that are searched: one, or all for an operator.';
-comment on column search.search_request.current_condition is
-  'Conditions on packet_store p, for the memory as it is now.';
+comment on column search.search_request.buckets is 'Buckets of the tenants that are searched: one, or all for an operator.';
+comment on column search.search_request.current_condition is 'Conditions on packet_store p, for the memory as it is now.';
 comment on column search.search_request.current_or_past_condition is
-  'Conditions on packet_store p. With as_of they also hold for a memory that changed later, if its content is the '
-  'same.';
-comment on column search.search_request.past_condition is
-  'With as_of: conditions on packet_versions v and packet_store p.';
+  'Conditions on packet_store p. With as_of they also hold for a memory that changed later, if its content is the same.';
+comment on column search.search_request.past_condition is 'With as_of: conditions on packet_versions v and packet_store p.';
 comment on column search.search_request.own_row_condition is
   'Conditions on a table m that has its memory''s scope, project, branch and expiry.';
 comment on column search.search_request.range_condition is 'Conditions on p that are ranges of an index.';
@@ -23188,16 +22918,14 @@ comment on column search.search_request.joins_packets is
   'True if the filters need columns of packet_store, so that a join is required.';
 comment on column search.search_request.hides_archived is 'True if memories that are archived by now are left out.';
 comment on column search.search_request.word_filter is
-  'Conditions on memories that are found through the index of words. What it does not state, current_condition '
-  'does.';
+  'Conditions on memories that are found through the index of words. What it does not state, current_condition does.';
 comment on column search.search_request.ids is
   'All memories that match, if they are few: then they are scored one by one. Null if they are many.';
 comment on column search.search_request.context_ids is 'The same for memories that have a context.';
 comment on column search.search_request.reasoning_ids is
   'Ids of readable reasoning traces, matching or not, if there are few; null if many, empty to skip this retriever.';
 comment on column search.search_request.max_scored is
-  'If at most this many memories match, they are scored one by one. Filters allow search.max_scored_rows() all the '
-  'same.';
+  'If at most this many memories match, they are scored one by one. Filters allow search.max_scored_rows() all the same.';
 comment on column search.search_request.leaves_texts_out is
   'True if hits need no content and no snippet, because they are only candidates.';
 comment on column search.search_request.entities is 'In mode graph: the entities that the query names.';
@@ -23205,26 +22933,17 @@ comment on column search.search_request.paths is
   'In mode graph, with explain: maps each memory to its entity and the path from it.';
 comment on column search.search_request.notices is 'Sentences for the caller, which become searched.notice.';
 
-create type search.search_source as (
-  table_name text,
-  visibility_ranges text[],
-  extra_condition text
-);
-
-comment on type search.search_source is
-  'The rows that a retriever reads, as SQL fragments. They have a type of their own, so that text from a caller is '
-  'never mistaken for SQL.';
+create type search.search_source as (table_name text, visibility_ranges text[], extra_condition text);
+comment on type search.search_source is 'The rows that a retriever reads, as SQL fragments. They have a type of their own, so '
+  'that text from a caller is never mistaken for SQL.';
 
 create type search.ranked_memories as (ids uuid[], scores real[], chunks integer[]);
-
 comment on type search.ranked_memories is 'The answer of a retriever: memories with their scores, best first.';
 
 create type search.ranked_hits as (
   hits public.memory_hit[], considered integer, left_out integer, lexemes text[], word_weights double precision[]);
-
-comment on type search.ranked_hits is
-  'Hits, best first, the number of candidates that they were chosen from, how many of the best were left out '
-  'because they are not relevant, and the words that were searched with their weights.';
+comment on type search.ranked_hits is 'Hits, best first, the number of candidates that they were chosen from, how many of the '
+  'best were left out because they are not relevant, and the words that were searched with their weights.';
 --! EndIncluded 150-search/040-search-types.sql
 --! Included 150-search/050-search-conditions.sql
 -- The conditions of a search. search_memory(), memory_find, recall_lessons() and find_where() put them together.
@@ -23240,23 +22959,18 @@ return pg_catalog.concat_ws(' and ',
     pg_catalog.format('(%1$I.project_id = %2$L or %1$I.project_id is null)', alias, project_id) end,
   case when branch is not null then
     pg_catalog.format('(%1$I.branch = %2$L or %1$I.branch is null)', alias, branch) end);
+comment on function search.own_conditions is 'Conditions on expiry, scope, project and branch, for any table that has these '
+  'columns of its memory. checks_expiry: false for versions, which expire with their memory.';
 
-comment on function search.own_conditions is
-  'Conditions on expiry, scope, project and branch, for any table that has these columns of its memory. '
-  'checks_expiry: false for versions, which expire with their memory.';
-
-create function search.archived_condition(alias text, hides_archived boolean)
-returns text
+create function search.archived_condition(alias text, hides_archived boolean) returns text
 language sql immutable parallel safe set search_path = ''
 return case when hides_archived then pg_catalog.format('(%1$I.archived_at is null or %1$I.archived_at > now())', alias) end;
-
 comment on function search.archived_condition is
   'The condition on packet_store that leaves out archived memories; null if they are wanted.';
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
-  excluded_packet_id uuid, speaker text default null, fields packets.where_condition default null)
-returns text
+  excluded_packet_id uuid, speaker text default null, fields packets.where_condition default null) returns text
 language sql stable parallel safe set search_path = ''
 return nullif(pg_catalog.concat_ws(' and ',
   case when kinds is not null then pg_catalog.format('%I.packet_type = any (%L::text[])', alias, kinds) end,
@@ -23270,7 +22984,6 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when excluded_packet_id is not null then pg_catalog.format('p.packet_id <> %L', excluded_packet_id) end,
   case when speaker is not null then pg_catalog.format('pg_catalog.lower(%I.speaker) = pg_catalog.lower(%L)', alias, speaker) end,
   packets.where_conditions(alias, fields)), '');
-
 comment on function search.packet_conditions is
   'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
 
@@ -23306,23 +23019,17 @@ begin atomic
     select pg_catalog.format('= %L', branch) where branch is not null
   ) as of_branch (condition);
 end;
+comment on function search.reader_ranges is 'Conditions for the rows that a caller may read in a project and a branch of it '
+  '(null: all), each of which is one range of an index. They only make the search faster: row-level security still applies.';
 
-comment on function search.reader_ranges is
-  'Conditions for the rows that a caller may read in a project and a branch of it (null: all), each of which is one '
-  'range of an index. They only make the search faster: row-level security still applies.';
-
-create function search.searched_buckets(me identity.identity)
-returns integer[]
+create function search.searched_buckets(me identity.identity) returns integer[]
 language sql stable parallel safe set search_path = ''
 return case when me.role = 'l9_platform_admin' then packets.tenant_buckets() else array[packets.tenant_bucket(me.tenant_id)] end;
-
 comment on function search.searched_buckets is
   'The buckets of tenants whose indexes a caller''s search scans: that of its tenant, or all for an operator.';
 
-grant execute on function
-  search.searched_buckets, search.own_conditions, search.archived_condition, search.packet_conditions,
-  search.reader_ranges
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.searched_buckets, search.own_conditions, search.archived_condition, search.packet_conditions,
+  search.reader_ranges to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/050-search-conditions.sql
 --! Included 150-search/055-few-readable.sql
 -- Counts the rows that a caller may read, up to a limit, with plans that PostgreSQL keeps. few_of() calls
@@ -23333,8 +23040,9 @@ to l9_agent, l9_admin, l9_platform_admin;
 
 do $$
 declare
-  owners constant jsonb := '{"none": "p.user_id is null and p.org_id is null", "user": "p.user_id = me.user_id and p.org_id is null",
-    "org": "p.user_id is null and p.org_id = me.org_id", "both": "p.user_id = me.user_id and p.org_id = me.org_id", "any": "true"}';
+  owners constant jsonb := '{"any": "true", "none": "p.user_id is null and p.org_id is null",
+    "user": "p.user_id = me.user_id and p.org_id is null", "org": "p.user_id is null and p.org_id = me.org_id",
+    "both": "p.user_id = me.user_id and p.org_id = me.org_id"}';
   projects constant jsonb := '{"any": "true", "none": "p.project_id is null", "some": "p.project_id = any (projects)"}';
   branches constant jsonb := '{"any": "true", "none": "p.branch is null", "one": "p.branch = one_branch"}';
   source record;
@@ -23347,26 +23055,23 @@ begin
   loop
     execute format($sql$
       create function search.count_range_of_%1$s(
-        owner_range text, project_range text, branch_range text, me identity.identity, scopes text[], projects text[], one_branch text,
-        hides_archived boolean, at_most integer, out scanned bigint, out matches uuid[])
-      language plpgsql
-      stable
-      set search_path = ''
-      set max_parallel_workers_per_gather = 0
-      set enable_seqscan = off
-      set plan_cache_mode = force_generic_plan
+        owner_range text, project_range text, branch_range text, me identity.identity, scopes text[], projects text[],
+        one_branch text, hides_archived boolean, at_most integer, out scanned bigint, out matches uuid[])
+      language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
+        set plan_cache_mode = force_generic_plan
       as $body$
       begin
         case concat_ws(' ', owner_range, project_range, branch_range)%2$s
         else
-          perform identity.raise_error('L9VAL', 'owner_range, project_range, branch_range: the index has no such range', 'owner_range');
+          perform identity.raise_error('L9VAL', 'owner_range, project_range, branch_range: the index has no such range',
+            'owner_range');
         end case;
       end
       $body$;
-      comment on function search.count_range_of_%1$s(text, text, text, identity.identity, text[], text[], text, boolean, integer) is
-        'The number of readable rows of %1$s in one range of its index of readers, counted up to at_most, and the memories of those that match. Ranges: of the owner (none, user, org, both: which of them the row has; any), of the project (none, some, any), of the branch (none, one, any).';
-      grant execute on function search.count_range_of_%1$s(text, text, text, identity.identity, text[], text[], text, boolean, integer)
-        to l9_agent, l9_admin;$sql$,
+      comment on function search.count_range_of_%1$s is 'The number of readable rows of %1$s in one range of its index of '
+        'readers, counted up to at_most, and the memories of those that match. Ranges: of the owner (none, user, org, both: '
+        'which of them the row has; any), of the project (none, some, any), of the branch (none, one, any).';
+      grant execute on function search.count_range_of_%1$s to l9_agent, l9_admin;$sql$,
       source.table_name,
       (select string_agg(format($sql$
         when %L then
@@ -23384,17 +23089,16 @@ $$;
 
 -- Goes through the ranges of this reader one by one, and gives up as soon as one limit is passed: then the search
 -- scans a ranked index instead.
-create function search.few_readable(
-  table_name text, me identity.identity, scopes text[], project_id text, branch text, hides_archived boolean,
-  max_matches integer, max_scanned integer)
-returns uuid[]
+create function search.few_readable(table_name text, me identity.identity, scopes text[], project_id text, branch text,
+  hides_archived boolean, max_matches integer, max_scanned integer) returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
 declare
   owner_ranges constant text[] := case when me.role = 'l9_admin' then '{any}'
     else array['none'] || case when me.org_id is not null then 'org' end || case when me.user_id is not null then 'user' end
       || case when me.org_id is not null and me.user_id is not null then 'both' end end;
-  projects constant text[] := case when project_id is not null then array[project_id] when not '*' = any (me.projects) then me.projects end;
+  projects constant text[] := case when project_id is not null then array[project_id] when not '*' = any (me.projects)
+    then me.projects end;
   project_ranges constant text[] := case when projects is null then '{any}' else '{none,some}' end;
   branch_ranges constant text[] := case when branch is null then '{any}' else '{none,one}' end;
   owner_range text;
@@ -23419,7 +23123,8 @@ begin
           part := search.count_range_of_reasoning_traces(
             owner_range, project_range, branch_range, me, scopes, projects, branch, hides_archived, max_scanned + 1);
         else
-          perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces', 'table_name');
+          perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces',
+            'table_name');
         end case;
         scanned := scanned + part.scanned;
         matches := matches || part.matches;
@@ -23432,11 +23137,9 @@ begin
   return matches;
 end
 $$;
-
-comment on function search.few_readable is
-  'The memories of packet_store, memory_contexts or reasoning_traces that an agent or admin may read in a project '
-  'and a branch (null: all): what search.few_matches() answers where no filter is asked for, with plans that '
-  'PostgreSQL keeps. Null if more than max_matches match, or if more than max_scanned would have to be read.';
+comment on function search.few_readable is 'The memories of packet_store, memory_contexts or reasoning_traces that an agent or '
+  'admin may read in a project and a branch (null: all): what search.few_matches() answers where no filter is asked for, with '
+  'plans that PostgreSQL keeps. Null if more than max_matches match, or if more than max_scanned would have to be read.';
 
 grant execute on function search.few_readable to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/055-few-readable.sql
@@ -23444,8 +23147,7 @@ grant execute on function search.few_readable to l9_agent, l9_admin, l9_platform
 -- Chooses whether a search scores the few memories that match one by one, or scans a ranked index. narrow_search() is
 -- the way in, called before the retrievers; the others are its steps.
 
-create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer)
-returns uuid[]
+create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 as $$
@@ -23459,20 +23161,18 @@ begin
     -- Only the columns of the conditions are read. Those of packet_store that are computed from the envelope would unpack each.
     (select string_agg(
       format('select p.packet_id, %s as is_match from %s p where %s',
-        coalesce(nullif(source.extra_condition, ''), 'true'), source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
+        coalesce(nullif(source.extra_condition, ''), 'true'), source.table_name, coalesce(nullif(r.range, ''), 'true')),
+        ' union all ')
      from unnest(source.visibility_ranges) as r (range)),
     max_scanned + 1)
   into scanned, matches;
   return case when scanned <= max_scanned and coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end
 $$;
+comment on function search.few_matches is 'The memories of a table that the caller may read and that match. Null if more than '
+  'max_matches match, or if more than max_scanned would have to be read.';
 
-comment on function search.few_matches is
-  'The memories of a table that the caller may read and that match. Null if more than max_matches match, or if more '
-  'than max_scanned would have to be read.';
-
-create function search.indexed_matches(request search.search_request, max_matches integer)
-returns uuid[]
+create function search.indexed_matches(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 as $$
@@ -23490,13 +23190,10 @@ begin
   return case when cardinality(matches) <= max_matches then matches end;
 end
 $$;
+comment on function search.indexed_matches is 'The memories that match, found through an index of one of the fields that they '
+  'must have. Null if there is none, or if more than max_matches match.';
 
-comment on function search.indexed_matches is
-  'The memories that match, found through an index of one of the fields that they must have. Null if there is none, '
-  'or if more than max_matches match.';
-
-create function search.newest_matches(request search.search_request, max_matches integer)
-returns uuid[]
+create function search.newest_matches(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 as $$
@@ -23507,7 +23204,8 @@ begin
     select array_agg(p.packet_id) filter (where p.is_match)
     from (select p.packet_id, %s as is_match from public.packet_store p where %s order by %s desc limit %s) p$sql$,
     request.current_or_past_condition,
-    concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end),
+    concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id,
+      case when request.as_of is null then request.branch end),
       nullif(request.range_condition, '')),
     -- Only one tenant's memories are in an index in the order of their time; ids are nearly in that order.
     case when (request.caller).role = 'l9_platform_admin' then 'p.packet_id' else 'p."timestamp"' end,
@@ -23516,34 +23214,26 @@ begin
   return case when coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end
 $$;
+comment on function search.newest_matches is 'Those of the newest memories that match, where too many are readable to look at '
+  'them all. Null if more than max_matches match: then every scan soon finds enough of them.';
 
-comment on function search.newest_matches is
-  'Those of the newest memories that match, where too many are readable to look at them all. Null if more than '
-  'max_matches match: then every scan soon finds enough of them.';
-
-create function search.where_notice()
-returns text
+create function search.where_notice() returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format(
   'where: only the newest %s memories were looked at for these fields; an index on one of them (register_field_index) finds all.',
   search.max_scanned_rows());
-
 comment on function search.where_notice is
   'What a caller is told when not all of its memories were looked at for the fields that it asked for.';
 
-create function search.estimated_rows(index_name text)
-returns real
+create function search.estimated_rows(index_name text) returns real
 language sql stable parallel safe set search_path = ''
 return (
   select greatest(c.reltuples, 0) from pg_catalog.pg_class c
   where c.relname = index_name and c.relnamespace = 'public'::regnamespace);
+comment on function search.estimated_rows is 'The planner''s estimate of the rows of an index; 0 before its table was first '
+  'analyzed, while the table is small and every plan is fast.';
 
-comment on function search.estimated_rows is
-  'The planner''s estimate of the rows of an index; 0 before its table was first analyzed, while the table is small '
-  'and every plan is fast.';
-
-create function search.as_context_search(request search.search_request)
-returns search.search_request
+create function search.as_context_search(request search.search_request) returns search.search_request
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -23551,10 +23241,8 @@ begin
   return request;
 end
 $$;
-
-comment on function search.as_context_search is
-  'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts '
-  'are also found on their own.';
+comment on function search.as_context_search is 'The same search over contexts. Half as many candidates are enough, because most '
+  'memories that a context lifts are also found on their own.';
 
 -- Without filters few_readable() answers, whose plans are kept. Otherwise the conditions go into the text of one
 -- statement, which few_matches() runs.
@@ -23571,7 +23259,8 @@ declare
 begin
   if (request.caller).role <> 'l9_platform_admin' and not (are_packets and request.joins_packets) and range_condition is null then
     return search.few_readable(
-      table_name, request.caller, request.searched_scopes, request.project_id, branch, request.hides_archived, max_matches, max_scanned);
+      table_name, request.caller, request.searched_scopes, request.project_id, branch, request.hides_archived, max_matches,
+      max_scanned);
   end if;
   if table_name <> all ('{packet_store,memory_contexts,reasoning_traces}'::text[]) then
     perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces', 'table_name');
@@ -23589,34 +23278,30 @@ begin
   return search.few_matches(source, max_matches, max_scanned);
 end
 $$;
-
 comment on function search.few_of is
-  'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the '
-  'caller may read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
+  'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the caller may '
+  'read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
 
-create function search.with_contexts(request search.search_request)
-returns uuid[]
+create function search.with_contexts(request search.search_request) returns uuid[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   max_few constant integer := search.max_scored_rows();
   -- One range of an index holds what the caller may read. To look thousands of contexts up one by one takes five times as long.
   readable constant uuid[] := case
-    when not request.joins_packets and cardinality(request.ids) > max_few / 4 then search.few_of(request, 'memory_contexts', max_few, max_few) end;
+    when not request.joins_packets and cardinality(request.ids) > max_few / 4
+      then search.few_of(request, 'memory_contexts', max_few, max_few) end;
 begin
   return case when readable is not null
     then array(select r.id from unnest(readable) as r (id) where r.id in (select i.id from unnest(request.ids) as i (id)))
     else array(select c.packet_id from public.memory_contexts c where c.packet_id = any (request.ids)) end;
 end
 $$;
-
-comment on function search.with_contexts is
-  'Those of the memories ids of the search that follow another one in their thread.';
+comment on function search.with_contexts is 'Those of the memories ids of the search that follow another one in their thread.';
 
 -- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of
 -- another.
-create function search.narrow_search(request search.search_request)
-returns search.search_request
+create function search.narrow_search(request search.search_request) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -23644,30 +23329,28 @@ begin
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_of(request, 'memory_contexts', max_few / 2, max_few / 2) end;
   request.reasoning_ids := case
-    when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_of(request, 'reasoning_traces', max_few, max_few)
+    when request.mode in ('hybrid', 'semantic')
+      and request.as_of is null then search.few_of(request, 'reasoning_traces', max_few, max_few)
     else '{}' end;
   return request;
 end
 $$;
+comment on function search.narrow_search is 'If few rows can match, collects their ids, so that they are scored directly instead '
+  'of scanning an index. Only rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
 
-comment on function search.narrow_search is
-  'If few rows can match, collects their ids, so that they are scored directly instead of scanning an index. Only '
-  'rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
-
-grant execute on function
-  search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches, search.newest_matches,
-  search.where_notice, search.with_contexts, search.few_of, search.narrow_search
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches,
+  search.newest_matches, search.where_notice, search.with_contexts, search.few_of, search.narrow_search
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/060-narrow-search.sql
 --! Included 150-search/070-word-stems.sql
 -- Patterns for the beginnings of words. Snippets mark words by them, and find_version_words() tests old texts by
 -- them, whose words are not stored.
 
-create function search.word_stems(query text, languages text[])
-returns text[]
+create function search.word_stems(query text, languages text[]) returns text[]
 language sql stable parallel safe set search_path = ''
 return array(
-  -- Trim the stem to a common prefix of all word forms (English stemming drops a final e and maps y to i). It may match other words too.
+  -- Trim the stem to a common prefix of all word forms (English stemming drops a final e and maps y to i). It may match other
+  -- words too.
   select s.stem
   from (
     select pg_catalog.regexp_replace(w.lexeme, '^([a-z][a-z]+)[eiy]$', '\1') as stem
@@ -23676,12 +23359,10 @@ return array(
   group by s.stem
   order by pg_catalog.length(s.stem) desc, s.stem collate "C"
   limit 40);
-
 comment on function search.word_stems is
   'Beginnings of the 40 longest words of a text, in any of the languages; empty if there are none.';
 
-create function search.stem_pattern(stem text)
-returns text
+create function search.stem_pattern(stem text) returns text
 language sql immutable parallel safe set search_path = ''
 -- A flag that ignores case would depend on the locale, and hide where the parts of camelCase words begin.
 return (
@@ -23693,44 +23374,34 @@ return (
       else c.letter
     end, '' order by c.place)
   from pg_catalog.string_to_table(stem, null) with ordinality as c (letter, place));
+comment on function search.stem_pattern is 'A regular expression for a text that begins with the stem, in either case.';
 
-comment on function search.stem_pattern is
-  'A regular expression for a text that begins with the stem, in either case.';
-
-create function search.searchable_text(content text)
-returns text
+create function search.searchable_text(content text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.lower(content collate "C") || case when pg_catalog.octet_length(content) > pg_catalog.length(content) then (
   select ' ' || words.fold(c.cleaned) || ' ' || words.fold(c.cleaned, spells_out => true)
   from (select words.cleaned(content) as cleaned) c) else '' end;
+comment on function search.searchable_text is 'A text in which stem_test() looks for stems: with ASCII letters in lower case '
+  'and, if it has others, followed by both of its forms of words.fold().';
 
-comment on function search.searchable_text is
-  'A text in which stem_test() looks for stems: with ASCII letters in lower case and, if it has others, followed by '
-  'both of its forms of words.fold().';
-
-create function search.stem_test(stem text)
-returns text
+create function search.stem_test(stem text) returns text
 language sql immutable parallel safe set search_path = ''
 return case
   -- The fastest test. A match in the middle of a word does no harm.
   when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
   when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
   else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem)) end;
+comment on function search.stem_test is 'A condition on s.content and s.lowered (the searchable_text() of the content, under '
+  'collation C) that holds if a word begins with the stem. It may also hold for other rows.';
 
-comment on function search.stem_test is
-  'A condition on s.content and s.lowered (the searchable_text() of the content, under collation C) that holds if a '
-  'word begins with the stem. It may also hold for other rows.';
-
-grant execute on function
-  search.word_stems, search.stem_pattern, search.searchable_text, search.stem_test
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.word_stems, search.stem_pattern, search.searchable_text, search.stem_test
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/070-word-stems.sql
 --! Included 150-search/080-snippet.sql
 -- The piece of a text that a hit shows, with the words of the query between asterisks. fuse() and rank_hits() call
 -- passage_pattern() once, and passage() and snippet() for each hit that they return.
 
-create function search.truncate_to_bytes(content text, bytes integer)
-returns text
+create function search.truncate_to_bytes(content text, bytes integer) returns text
 language sql immutable parallel safe
 return case
   when pg_catalog.octet_length(content) <= bytes then content
@@ -23738,17 +23409,15 @@ return case
     select case when pg_catalog.octet_length(prefix.text) <= bytes then prefix.text else pg_catalog.left(content, bytes / 4) end
     from (
       -- Assume that all characters take the same number of bytes. If that is too long: no character takes more than four bytes.
-      select pg_catalog.left(content, (bytes::bigint * pg_catalog.length(content) / pg_catalog.octet_length(content))::integer) as text
+      select pg_catalog.left(content,
+        (bytes::bigint * pg_catalog.length(content) / pg_catalog.octet_length(content))::integer) as text
     ) prefix)
 end;
-
-comment on function search.truncate_to_bytes is
-  'The beginning of a text, in whole characters, of at most this number of bytes.';
+comment on function search.truncate_to_bytes is 'The beginning of a text, in whole characters, of at most this number of bytes.';
 
 -- One expression for all words of the query, since looking for each word by itself reads a long text again and again.
 -- Scripts without spaces are matched by pairs of characters.
-create function search.passage_pattern(query text, languages text[])
-returns text
+create function search.passage_pattern(query text, languages text[]) returns text
 language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
@@ -23785,14 +23454,11 @@ begin
     '(?:' || symbols || ')[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*', '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
 end
 $$;
-
 comment on function search.passage_pattern is
-  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers '
-  'that begin like one, its symbols, and pairs of its characters in scripts without spaces. Null if the query has '
-  'no words.';
+  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers that begin '
+  'like one, its symbols, and pairs of its characters in scripts without spaces. Null if the query has no words.';
 
-create function search.with_written_forms(pattern text, passage text)
-returns text
+create function search.with_written_forms(pattern text, passage text) returns text
 language sql immutable parallel safe set search_path = ''
 return coalesce((
   select '(?<![[:alnum:]])(?:' || pg_catalog.string_agg(distinct search.stem_pattern(f.written), '|') || ')[[:alpha:]]*|'
@@ -23821,13 +23487,10 @@ return coalesce((
       or pg_catalog.upper(w.written collate pg_catalog.pg_c_utf8) <> pg_catalog.upper(w.once collate pg_catalog.pg_c_utf8))
     and (w.visible ~ pattern or w.once ~ pattern or w.spelt ~ pattern)
 ), pattern);
+comment on function search.with_written_forms is 'A pattern of passage_pattern() that also matches the words of this text whose '
+  'plain forms it matches: those with accents, marks or invisible characters.';
 
-comment on function search.with_written_forms is
-  'A pattern of passage_pattern() that also matches the words of this text whose plain forms it matches: those with '
-  'accents, marks or invisible characters.';
-
-create function search.passage(content text, pattern text)
-returns text
+create function search.passage(content text, pattern text) returns text
 language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
@@ -23844,14 +23507,12 @@ begin
   return substr(content, greatest(place - 300, 1), 1500);
 end
 $$;
-
 comment on function search.passage is
   '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
 
 -- Counts, from each match on, the different words within the width. The first five letters stand for a word, so that
 -- forms of one word count once.
-create function search.densest_place(marked text, width integer)
-returns integer
+create function search.densest_place(marked text, width integer) returns integer
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -23889,22 +23550,20 @@ begin
   return densest;
 end
 $$;
-
-comment on function search.densest_place is
-  'Where the most different matches stand within so many characters, in a text whose matches are enclosed in the '
-  'characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
+comment on function search.densest_place is 'Where the most different matches stand within so many characters, in a text whose '
+  'matches are enclosed in the characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
 
 -- Marks the whole text only to find its densest place, cuts that piece out of the unmarked text at spaces, and marks
 -- the piece. Limits are in bytes, because a character takes up to four.
-create function search.snippet(passage text, pattern text)
-returns text
+create function search.snippet(passage text, pattern text) returns text
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   width constant integer := 240;
   -- These characters mark the words until the asterisks can be told from those of the text.
   -- Looking for the characters is many times faster than replacing them.
-  content constant text := case when strpos(passage, e'\x01') + strpos(passage, e'\x02') > 0 then translate(passage, e'\x01\x02', '') else passage end;
+  content constant text := case when strpos(passage, e'\x01') + strpos(passage, e'\x02') > 0
+    then translate(passage, e'\x01\x02', '') else passage end;
   marked text;
   place integer;
   snippet text;
@@ -23940,41 +23599,29 @@ begin
   return snippet || case when regexp_count(snippet, '\*\*') % 2 = 1 then '**' else '' end;
 end
 $$;
+comment on function search.snippet is 'About 240 characters of a text that hold the most words of a pattern, with ** around '
+  'them, or the beginning of the text if none matches. At most 750 bytes.';
 
-comment on function search.snippet is
-  'About 240 characters of a text that hold the most words of a pattern, with ** around them, or the beginning of '
-  'the text if none matches. At most 750 bytes.';
-
-grant execute on function
-  search.truncate_to_bytes, search.passage_pattern, search.with_written_forms, search.passage, search.densest_place,
-  search.snippet
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.truncate_to_bytes, search.passage_pattern, search.with_written_forms, search.passage,
+  search.densest_place, search.snippet to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/080-snippet.sql
 --! Included 150-search/090-score-words.sql
 -- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has
 -- collected.
 
-create function search.query_words(query text, languages text[])
-returns text[]
+create function search.query_words(query text, languages text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
   select w.lexeme from pg_catalog.unnest(words.of_query_in(query, languages)) as w (lexeme)
   order by pg_catalog.length(w.lexeme) desc, w.lexeme collate "C"
   limit 64);
-
 comment on function search.query_words is
   'The words of a query by which memories are scored: the 64 longest, because long words are rare.';
 
-create type search.scored_words as (
-  words search.ranked_memories,
-  contexts search.ranked_memories,
-  weights double precision[],
-  average_length double precision
-);
-
-comment on type search.scored_words is
-  'Scores of memories by words (BM25), alone and together with their predecessors, with the weights of the words '
-  'and the average length that they were scored by.';
+create type search.scored_words as (words search.ranked_memories, contexts search.ranked_memories, weights double precision[],
+  average_length double precision);
+comment on type search.scored_words is 'Scores of memories by words (BM25), alone and together with their predecessors, with the '
+  'weights of the words and the average length that they were scored by.';
 
 -- Reads each text once, counts how often it has each word, and computes the scores of memories alone and of memories
 -- with their predecessors from the same counts.
@@ -23990,7 +23637,8 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   answer search.scored_words;
-  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes)
+    with ordinality as l (lexeme, place) order by l.place);
   any_query constant tsquery := array_to_string(queries, ' | ');
   -- Without weights, the given memories are all that match: then these are what a word is rare or frequent among.
   is_weighed constant boolean := weights is not null;
@@ -24005,11 +23653,13 @@ begin
     -- a text are unpacked once, by array[], and left behind.
     select p.packet_id, p.word_count as length,
       case when w.words[1] @@ any_query then array(
-        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query)) from unnest(queries) as q (query)) end as occurrences
+        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query)) from unnest(queries) as q (query))
+          end as occurrences
     from public.packet_store p
     cross join lateral (select array[p.words] as words offset 0) w
     where p.packet_id = any (ids || array(
-        select i.id from unnest(case when context_ids is distinct from ids then context_ids end) as i (id) union select r.predecessor_id from pairs r))
+        select i.id from unnest(case when context_ids is distinct
+          from ids then context_ids end) as i (id) union select r.predecessor_id from pairs r))
       and (request.as_of is null or p.updated_at <= request.as_of)
   ), own as materialized (
     select t.packet_id, t.length, t.occurrences from unnest(ids) as i (id) join texts t on t.packet_id = i.id
@@ -24028,7 +23678,8 @@ begin
           where not is_weighed and o.occurrences is not null
           group by w.place) h using (place))) as weights
   ), to_score as (
-    select false as is_context, o.packet_id, o.length / n.average_length as length_ratio, o.occurrences, null::double precision[] as more_occurrences
+    select false as is_context, o.packet_id, o.length / n.average_length as length_ratio, o.occurrences,
+    null::double precision[] as more_occurrences
     from own o cross join total n
     where o.occurrences is not null
     union all
@@ -24048,9 +23699,11 @@ begin
     from to_score s cross join total n
   )
   select
-    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
+    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc),
+      array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
      from scored s where not s.is_context),
-    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
+    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc),
+      array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
      from scored s where s.is_context),
     n.weights, n.average_length
   into answer.words, answer.contexts, answer.weights, answer.average_length
@@ -24058,11 +23711,9 @@ begin
   return answer;
 end
 $$;
-
 comment on function search.score_words is
-  'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). '
-  'Without weights, the memories ids are all that match the search, and words are weighed by their rarity among '
-  'these.';
+  'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). Without weights, '
+  'the memories ids are all that match the search, and words are weighed by their rarity among these.';
 
 grant execute on function search.query_words, search.score_words to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/090-score-words.sql
@@ -24074,16 +23725,14 @@ create function search.first_candidates(found search.ranked_memories, candidates
 returns search.ranked_memories
 language sql immutable parallel safe set search_path = ''
 return (
-  select row(pg_catalog.array_agg(f.id order by f.place), pg_catalog.array_agg(f.score order by f.place), null)::search.ranked_memories
+  select row(pg_catalog.array_agg(f.id order by f.place), pg_catalog.array_agg(f.score order by f.place),
+    null)::search.ranked_memories
   from unnest(found.ids, found.scores) with ordinality as f (id, score, place)
   -- Hashed: any() would compare each of thousands of memories with hundreds.
   where f.place <= candidates or f.id in (select o.id from unnest(others) as o (id)));
+comment on function search.first_candidates is 'The best of these memories, and those others that another retriever found.';
 
-comment on function search.first_candidates is
-  'The best of these memories, and those others that another retriever found.';
-
-create function search.successors(request search.search_request, ids uuid[])
-returns uuid[]
+create function search.successors(request search.search_request, ids uuid[]) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- For the statement that has parameters only.
@@ -24109,11 +23758,9 @@ begin
   return answer;
 end
 $$;
-
 comment on function search.successors is 'The memories that follow these in their threads and match the search.';
 
-create function search.matching(request search.search_request, ids uuid[])
-returns uuid[]
+create function search.matching(request search.search_request, ids uuid[]) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 as $$
@@ -24121,18 +23768,17 @@ declare
   answer uuid[];
 begin
   execute format(
-    $sql$select coalesce(array_agg(p.packet_id order by array_position($1, p.packet_id)), '{}') from public.packet_store p where p.packet_id = any ($1) and %s$sql$,
+    $sql$select coalesce(array_agg(p.packet_id order by array_position($1, p.packet_id)), '{}') from public.packet_store p
+      where p.packet_id = any ($1) and %s$sql$,
     request.current_condition)
   into answer
   using ids;
   return answer;
 end
 $$;
-
 comment on function search.matching is 'Those of these memories that match the search, in the same order.';
 
-create function search.not_archived(ids uuid[])
-returns uuid[]
+create function search.not_archived(ids uuid[]) returns uuid[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
   set plan_cache_mode = force_generic_plan
 as $$
@@ -24145,7 +23791,6 @@ begin
     select i.id from unnest(ids) with ordinality as i (id, place) where i.id <> all (archived) order by i.place) end;
 end
 $$;
-
 comment on function search.not_archived is
   'Those of these memories, all of which the caller may read, that are not archived by now, in the same order.';
 
@@ -24189,25 +23834,23 @@ begin
     -- What is found by its meaning is scored by its words too, so that every candidate is scored by the same sum.
     candidate_ids := candidate_ids || array(
       -- Hashed, as in search.first_candidates().
-      select distinct f.id from unnest(found_by_meaning) as f (id) where f.id not in (select c.id from unnest(candidate_ids) as c (id)));
+      select distinct f.id from unnest(found_by_meaning) as f (id)
+      where f.id not in (select c.id from unnest(candidate_ids) as c (id)));
   end if;
-  answer := search.score_words(request, lexemes, candidate_ids, case when uses_contexts then candidate_ids || successors end, weights);
+  answer := search.score_words(request, lexemes, candidate_ids, case when uses_contexts then candidate_ids || successors end,
+    weights);
   answer.weights := weights.weights;
   answer.average_length := weights.average_length;
   return answer;
 end
 $$;
+comment on function search.find_words is 'Retriever over the words of memories, alone and together with their predecessors in '
+  'the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the '
+  'best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of '
+  'its text. known_weights: what ranking.weigh_words() answered for these words, scopes and project, if it was asked already.';
 
-comment on function search.find_words is
-  'Retriever over the words of memories, alone and together with their predecessors in the thread. If few memories '
-  'match, all are scored; otherwise the candidates of the index are, the memories that follow the best of them, and '
-  'those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of its '
-  'text. known_weights: what ranking.weigh_words() answered for these words, scopes and project, if it was asked '
-  'already.';
-
-grant execute on function
-  search.first_candidates, search.successors, search.matching, search.not_archived, search.find_words
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.first_candidates, search.successors, search.matching, search.not_archived, search.find_words
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/100-find-words.sql
 --! Included 150-search/110-find-version-words.sql
 -- The retriever over texts that have changed since, for a search as of a time. find_hits() calls find_version_words()
@@ -24227,7 +23870,8 @@ declare
   -- The words of a version are not stored, and making them takes longer than finding their first letters in it.
   max_parsed constant integer := 500;
   stems constant text[] := (search.word_stems(request.query, request.languages))[:12];
-  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes)
+    with ordinality as l (lexeme, place) order by l.place);
   answer search.ranked_memories;
 begin
   if cardinality(stems) = 0 or coalesce(cardinality(weights.weights), 0) = 0 then
@@ -24250,7 +23894,8 @@ begin
       select l.packet_id, w.words, words.length(w.words) as length from likely l
       cross join lateral (select words.of_memory(l.content, l.language, l."timestamp", l.packet_type) as words offset 0) w
     )
-    select array_agg(f.packet_id order by f.score desc, f.packet_id desc), array_agg(f.score::real order by f.score desc, f.packet_id desc)
+    select array_agg(f.packet_id order by f.score desc, f.packet_id desc),
+      array_agg(f.score::real order by f.score desc, f.packet_id desc)
     from (
       select d.packet_id, sum(q.weight * ranking.saturation(
         ranking.occurrences(ts_rank('{1,1,1,1}', d.words, q.query)), d.length / coalesce($4, d.length))
@@ -24266,10 +23911,8 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_version_words is
-  'Retriever over texts that memories had at a time and have no longer. It reads versions that the caller may read, '
-  'of memories that it may read: at most the 20,000 that were replaced first after that time.';
+comment on function search.find_version_words is 'Retriever over texts that memories had at a time and have no longer. It reads '
+  'versions that the caller may read, of memories that it may read: at most the 20,000 that were replaced first after that time.';
 
 grant execute on function search.find_version_words to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/110-find-version-words.sql
@@ -24277,8 +23920,7 @@ grant execute on function search.find_version_words to l9_agent, l9_admin, l9_pl
 -- The retriever over vectors. find_hits() calls find_meaning() for contents, contexts and reasoning steps; the other
 -- functions are the ways in which it can compare or scan vectors.
 
-create function search.score_vectors(
-  request search.search_request, embedding_type text, source search.search_source, ids uuid[])
+create function search.score_vectors(request search.search_request, embedding_type text, source search.search_source, ids uuid[])
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
@@ -24295,7 +23937,8 @@ begin
       array_agg(f.chunk_index order by f.distance)
     from (
       select * from (
-        select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
+        select distinct on (m.packet_id) m.packet_id, m.chunk_index,
+        m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
         from public.memory_embeddings m %s
         where %s m.model = $3 and m.embedding_type = $4 %s and %s
         order by m.packet_id, distance
@@ -24304,7 +23947,8 @@ begin
       limit %s
     ) f$sql$,
     request.dimensions, embeddings.compared_vector_type(),
-    case when source.extra_condition <> request.own_row_condition then 'join public.packet_store p on p.packet_id = m.packet_id' end,
+    case when source.extra_condition <> request.own_row_condition then 'join public.packet_store p on p.packet_id = m.packet_id'
+      end,
     -- Behind a subquery, or the planner would look up each of thousands of ids in the statistics.
     case when ids is not null then 'm.packet_id = any ((select $2)::uuid[]) and' end,
     case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
@@ -24314,7 +23958,6 @@ begin
   return answer;
 end
 $$;
-
 comment on function search.score_vectors is
   'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
 
@@ -24324,7 +23967,8 @@ create function search.score_own_vectors(request search.search_request, embeddin
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
--- The plan does not depend on the request, and planning over the indexes of every bucket takes as long as comparing a thousand vectors.
+-- The plan does not depend on the request, and planning over the indexes of every bucket takes as long as comparing a thousand
+-- vectors.
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -24354,24 +23998,17 @@ begin
   return answer;
 end
 $$;
+comment on function search.score_own_vectors is 'Compares the vectors of these memories one by one, where own_row_condition is '
+  'all that they must match. It is score_vectors() with a plan that PostgreSQL keeps.';
 
-comment on function search.score_own_vectors is
-  'Compares the vectors of these memories one by one, where own_row_condition is all that they must match. It is '
-  'score_vectors() with a plan that PostgreSQL keeps.';
-
-create function search.scan_width(candidates integer, index_rows real)
-returns integer
+create function search.scan_width(candidates integer, index_rows real) returns integer
 language sql immutable parallel safe set search_path = ''
 return least(candidates * 1.5 * (1 + ln(greatest(index_rows / 100000, 1)) / 4), 1000)::integer;
+comment on function search.scan_width is 'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One '
+  'and a half times the candidates are enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows '
+  'it grows with their logarithm, since a graph of more vectors hides more of the nearest ones from a scan of the same width.';
 
-comment on function search.scan_width is
-  'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One and a half times the '
-  'candidates are enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows it grows '
-  'with their logarithm, since a graph of more vectors hides more of the nearest ones from a scan of the same '
-  'width.';
-
-create function search.joined_scan(request search.search_request, embedding_type text, bucket integer)
-returns text
+create function search.joined_scan(request search.search_request, embedding_type text, bucket integer) returns text
 language sql stable parallel safe set search_path = ''
 return pg_catalog.format($sql$
   select m.packet_id, m.chunk_index, %1$s operator(extensions.<=>) $2 as distance
@@ -24381,17 +24018,16 @@ return pg_catalog.format($sql$
   limit $3$sql$,
   embeddings.embedding_expression(request.dimensions), request.model, embedding_type, packets.in_bucket('m', bucket),
   request.current_or_past_condition);
-
 comment on function search.joined_scan is
   'The statement that scans an index of vectors where filters need columns of packet_store.';
 
 -- Compares few memories one by one; otherwise it scans the HNSW index of each bucket, with a higher limit while too
 -- few memories come back; if contents are still too few, it compares all that match.
-create function search.find_vectors(request search.search_request, embedding_type text)
-returns search.ranked_memories
+create function search.find_vectors(request search.search_request, embedding_type text) returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set hnsw.iterative_scan = 'relaxed_order'
   set hnsw.ef_search = 150
--- The scan must get past rows that the caller cannot read. The default of 20,000 is too low for a caller that sees one row in a thousand.
+-- The scan must get past rows that the caller cannot read. The default of 20,000 is too low for a caller that sees one row in a
+-- thousand.
 set hnsw.max_scan_tuples = 100000 set hnsw.scan_mem_multiplier = 8 set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The reason is the same as in ranking.walk_words().
@@ -24402,7 +24038,8 @@ declare
     when 'context' then request.context_ids
     when 'content' then request.ids
     when 'reasoning' then request.reasoning_ids end;
-  condition constant text := case when request.joins_packets then request.current_or_past_condition else request.own_row_condition end;
+  condition constant text := case when request.joins_packets then request.current_or_past_condition
+    else request.own_row_condition end;
   row_limit integer := request.candidates;
   query public.memory_embeddings.compared_vector%type := subvector(request.vector, 1, request.dimensions);
   source search.search_source;
@@ -24439,7 +24076,8 @@ begin
           else format('select * from embeddings.%I($1, $2, $3, $4, $5, $7, $6)',
             embeddings.nearest_function_name(request.model, embedding_type)) end)
       into part.ids, part.scores, part.chunks, part_rows
-      using bucket, query, row_limit, request.requested_scopes, request.project_id, (request.settings).uses_chunks, request.branch;
+      using bucket, query, row_limit, request.requested_scopes, request.project_id, (request.settings).uses_chunks,
+        request.branch;
       answer.ids := answer.ids || part.ids;
       answer.scores := answer.scores || part.scores;
       answer.chunks := answer.chunks || part.chunks;
@@ -24464,13 +24102,10 @@ begin
   return answer;
 end
 $$;
+comment on function search.find_vectors is 'The memories with the nearest vectors of a type, as find_meaning() answers them, '
+  'archived ones among them where no filter needs columns of packet_store.';
 
-comment on function search.find_vectors is
-  'The memories with the nearest vectors of a type, as find_meaning() answers them, archived ones among them where '
-  'no filter needs columns of packet_store.';
-
-create function search.find_meaning(request search.search_request, embedding_type text)
-returns search.ranked_memories
+create function search.find_meaning(request search.search_request, embedding_type text) returns search.ranked_memories
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -24486,23 +24121,18 @@ begin
   return answer;
 end
 $$;
-
 comment on function search.find_meaning is
-  'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with '
-  'their predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its '
-  'nearest vector.';
+  'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their '
+  'predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
 
-grant execute on function
-  search.score_vectors, search.score_own_vectors, search.scan_width, search.joined_scan, search.find_vectors,
-  search.find_meaning
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.score_vectors, search.score_own_vectors, search.scan_width, search.joined_scan,
+  search.find_vectors, search.find_meaning to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/120-find-meaning.sql
 --! Included 150-search/130-find-recent.sql
 -- The retriever of a search without a query. find_hits() calls it for mode recent, and the suggestions of memory_find
 -- call it too.
 
-create function search.find_recent(request search.search_request)
-returns search.ranked_memories
+create function search.find_recent(request search.search_request) returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 as $$
@@ -24523,9 +24153,7 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_recent is
-  'Retriever of a search without a query: memories that match the filters, newest first.';
+comment on function search.find_recent is 'Retriever of a search without a query: memories that match the filters, newest first.';
 
 grant execute on function search.find_recent to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/130-find-recent.sql
@@ -24534,15 +24162,12 @@ grant execute on function search.find_recent to l9_agent, l9_admin, l9_platform_
 -- and deep.
 
 create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
-
-comment on type search.graph_matches is
-  'The answer of the graph retriever. memories: best first; entities: those that the query names; paths: maps each '
-  'memory to its path, with explain; is_truncated: true if not all relations were followed.';
+comment on type search.graph_matches is 'The answer of the graph retriever. memories: best first; entities: those that the query '
+  'names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
 
 -- Finds the entities of the query, walks one step, takes all relationships and facts of the nodes, and ranks the
 -- memories that state them by the confidence of the path.
-create function search.find_in_graph(request search.search_request)
-returns search.graph_matches
+create function search.find_in_graph(request search.search_request) returns search.graph_matches
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
   set jit = off
 as $$
@@ -24569,7 +24194,8 @@ begin
     with nodes as materialized (
       select * from unnest($1) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
     ), related as materialized (
-      select distinct on (e.relationship_id) n.place, n.confidence * e.confidence as score, e.relationship_id, null::uuid as fact_id,
+      select distinct on (e.relationship_id) n.place, n.confidence * e.confidence as score, e.relationship_id,
+      null::uuid as fact_id,
         row(e.source_entity, e.relationship_type, e.target_entity, case when e.is_outgoing then 'outgoing' else 'incoming' end,
           e.confidence, array[e.relationship_id], null, null)::public.graph_step as step
       from graph.edges_of($2, 10000) e join nodes n on n.place = ($3)[e.place]
@@ -24610,7 +24236,8 @@ begin
             'source_entity', s.source_entity, 'relationship_type', s.relationship_type, 'target_entity', s.target_entity,
             'direction', s.direction, 'confidence', s.confidence) order by s.place)
           from unnest(n.steps || k.step) with ordinality as s (
-            source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place)))) end
+            source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place))))
+              end
     from kept k join nodes n on n.place = k.place$sql$,
     search.max_scanned_rows(), request.current_or_past_condition, request.candidates)
   into memories.ids, memories.scores, answer.paths
@@ -24619,11 +24246,9 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_in_graph is
-  'Retriever over the entity graph: memories that state the relations and facts within two steps of the entities '
-  'that the query names. The score of a memory is the confidence of the best path to a relation or fact that it '
-  'states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
+comment on function search.find_in_graph is 'Retriever over the entity graph: memories that state the relations and facts within '
+  'two steps of the entities that the query names. The score of a memory is the confidence of the best path to a relation or '
+  'fact that it states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
 
 grant execute on function search.find_in_graph to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/140-find-in-graph.sql
@@ -24631,117 +24256,81 @@ grant execute on function search.find_in_graph to l9_agent, l9_admin, l9_platfor
 -- The formulas of a score, each beside its reason. fuse() calls them for every candidate; the ranking of memory_find
 -- shares recency() and word_tests().
 
--- These functions set no search_path, so that they are inlined: each runs for hundreds of candidates, and setting it takes ten times
--- as long as the formula. It is safe because their bodies were parsed when the functions were created.
+-- These functions set no search_path, so that they are inlined: each runs for hundreds of candidates, and setting it takes ten
+-- times as long as the formula. It is safe because their bodies were parsed when the functions were created.
 
-create function search.lift_by_context(content real, context real, weight real)
-returns real
+create function search.lift_by_context(content real, context real, weight real) returns real
 language sql immutable parallel safe
 return case
   when context > coalesce(content, 0) then coalesce(content, 0) + weight * (context - coalesce(content, 0))
   else content end;
+comment on function search.lift_by_context is 'Score of a memory, given its own score and its score together with its '
+  'predecessor. A better context raises the score by weight times the difference; a worse one changes nothing.';
 
-comment on function search.lift_by_context is
-  'Score of a memory, given its own score and its score together with its predecessor. A better context raises the '
-  'score by weight times the difference; a worse one changes nothing.';
+create function search.lift_by_chunk(best real, whole real, weight real) returns real
+language sql immutable parallel safe return case when whole < best then whole + weight * (best - whole) else best end;
+comment on function search.lift_by_chunk is 'Similarity of a long memory, given that of its nearest vector and that of the '
+  'memory as a whole: the nearest chunk raises the similarity of the whole by weight times the difference.';
 
-create function search.lift_by_chunk(best real, whole real, weight real)
-returns real
-language sql immutable parallel safe
-return case when whole < best then whole + weight * (best - whole) else best end;
-
-comment on function search.lift_by_chunk is
-  'Similarity of a long memory, given that of its nearest vector and that of the memory as a whole: the nearest '
-  'chunk raises the similarity of the whole by weight times the difference.';
-
-create function search.named_speakers(query text)
-returns text
+create function search.named_speakers(query text) returns text
 language sql immutable parallel safe
 return ' ' || regexp_replace(words.fold(left(query, search.max_query_characters())), '[^[:alnum:]]+', ' ', 'g')
   || case when query ~* '\m(i|me|my|mine|myself)\M' then ' user human me i ' else ' ' end;
+comment on function search.named_speakers is 'The words of a query between single spaces, in which is_named() looks for the name '
+  'of a speaker. Who asks for "my" own words asks for those of the user.';
 
-comment on function search.named_speakers is
-  'The words of a query between single spaces, in which is_named() looks for the name of a speaker. Who asks for '
-  '"my" own words asks for those of the user.';
-
-create function search.first_name_patterns(query text)
-returns text[]
+create function search.first_name_patterns(query text) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
   select words.fold(m.word[1]) || ' %'
   from pg_catalog.regexp_matches(
-    pg_catalog.left(query, search.max_query_characters()), '\m([[:upper:]][[:alnum:]]{2,})\M(?!\.? [[:upper:]]|-[[:upper:]])', 'g') as m (word)
+    pg_catalog.left(query, search.max_query_characters()), '\m([[:upper:]][[:alnum:]]{2,})\M(?!\.? [[:upper:]]|-[[:upper:]])',
+    'g') as m (word)
   where pg_catalog.ts_lexize('pg_catalog.english_stem', pg_catalog.lower(m.word[1])) <> '{}');
+comment on function search.first_name_patterns is 'What the names of speakers begin with whom a query names by their first '
+  'names: its words of at least three letters with a capital, without stop words. Without a capital "project" would name a '
+  'Project Manager. "Ann Jones" does not name Ann Smith, so a word before another with a capital is not a first name.';
 
-comment on function search.first_name_patterns is
-  'What the names of speakers begin with whom a query names by their first names: its words of at least three '
-  'letters with a capital, without stop words. Without a capital "project" would name a Project Manager. "Ann '
-  'Jones" does not name Ann Smith, so a word before another with a capital is not a first name.';
-
-create function search.plain_name(speaker text)
-returns text
+create function search.plain_name(speaker text) returns text
 language sql immutable parallel safe
 return trim(regexp_replace(
   case when octet_length(speaker) = length(speaker) then lower(speaker) else words.fold(speaker) end, '[^[:alnum:]]+', ' ', 'g'));
+comment on function search.plain_name is 'The name of a speaker in the form of named_speakers(): its words in the form of '
+  'words.fold(), with single spaces between them.';
 
-comment on function search.plain_name is
-  'The name of a speaker in the form of named_speakers(): its words in the form of words.fold(), with single spaces '
-  'between them.';
-
-create function search.is_named(name text, names text, patterns text[])
-returns boolean
+create function search.is_named(name text, names text, patterns text[]) returns boolean
 language sql immutable parallel safe
 return coalesce(strpos(names, ' ' || name || ' ') > 0 or name || ' ' like any (patterns), false);
+comment on function search.is_named is 'True if the whole plain_name() of a speaker is among the words that named_speakers() '
+  'returned, or if it begins like one of first_name_patterns().';
 
-comment on function search.is_named is
-  'True if the whole plain_name() of a speaker is among the words that named_speakers() returned, or if it begins '
-  'like one of first_name_patterns().';
+create function search.lift_by_speaker(score real, is_named boolean, weight real) returns real
+language sql immutable parallel safe return case when is_named then score * (1 + weight * (1 - score)) else score end;
+comment on function search.lift_by_speaker is 'Score of a memory that a speaker said whom the query names. A score of 0.5 is '
+  'raised by half of the weight; 0 and 1 stay as they are.';
 
-create function search.lift_by_speaker(score real, is_named boolean, weight real)
-returns real
-language sql immutable parallel safe
-return case when is_named then score * (1 + weight * (1 - score)) else score end;
+create function search.lift_by_next(score real, next real, weight real) returns real
+language sql immutable parallel safe return case when next > 0 then score + weight * next * (1 - score) else score end;
+comment on function search.lift_by_next is 'Score of a memory, given that of the next memory in its thread: what is answered '
+  'well is itself likely to be meant. At most 1.';
 
-comment on function search.lift_by_speaker is
-  'Score of a memory that a speaker said whom the query names. A score of 0.5 is raised by half of the weight; 0 '
-  'and 1 stay as they are.';
-
-create function search.lift_by_next(score real, next real, weight real)
-returns real
-language sql immutable parallel safe
-return case when next > 0 then score + weight * next * (1 - score) else score end;
-
-comment on function search.lift_by_next is
-  'Score of a memory, given that of the next memory in its thread: what is answered well is itself likely to be '
-  'meant. At most 1.';
-
-create function search.lift_by_path(score real, path real)
-returns real
+create function search.lift_by_path(score real, path real) returns real
 language sql immutable parallel safe
 return case when path is not null then coalesce(score, 0) + 0.3::real * path * (1 - coalesce(score, 0)) else score end;
-
 comment on function search.lift_by_path is
   'Score of a memory that states a relation on a path of this confidence from an entity of the query. At most 1.';
 
-create function search.lift_by_thread(score real, best real, weight real)
-returns real
-language sql immutable parallel safe
-return (score + weight * best) / (1 + weight);
-
+create function search.lift_by_thread(score real, best real, weight real) returns real
+language sql immutable parallel safe return (score + weight * best) / (1 + weight);
 comment on function search.lift_by_thread is
-  'Score of a memory, given the best score in its thread. The best of a thread, and a memory without a thread, keep '
-  'their score.';
+  'Score of a memory, given the best score in its thread. The best of a thread, and a memory without a thread, keep their score.';
 
-create function search.relevance(similarity real, midpoint real, slope real)
-returns real
-language sql immutable parallel safe
-return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
-
+create function search.relevance(similarity real, midpoint real, slope real) returns real
+language sql immutable parallel safe return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
 comment on function search.relevance is
   'Relevance from 0 to 1 of a memory with this cosine similarity to the query, by the map of the model.';
 
-create function search.word_tests(lexemes text[], query text default null, languages text[] default '{}')
-returns tsquery[]
+create function search.word_tests(lexemes text[], query text default null, languages text[] default '{}') returns tsquery[]
 language sql immutable parallel safe set search_path = ''
 begin atomic
   with written as materialized (
@@ -24762,75 +24351,53 @@ begin atomic
     left join written w on w.lexeme = l.lexeme
   ) t;
 end;
+comment on function search.word_tests is 'For each word of a query, what a memory that has it matches: the word itself, another '
+  'form of it, or an identifier of the query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
 
-comment on function search.word_tests is
-  'For each word of a query, what a memory that has it matches: the word itself, another form of it, or an '
-  'identifier of the query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
-
-create function search.word_share(words tsvector, tests tsquery[], weights double precision[])
-returns real
+create function search.word_share(words tsvector, tests tsquery[], weights double precision[]) returns real
 language sql immutable parallel safe
 return (
   select (sum(w.weight) filter (where words @@ w.test) / nullif(sum(w.weight), 0))::real
   from unnest(tests, weights) as w (test, weight));
+comment on function search.word_share is 'Share from 0 to 1 of the words of a query that a memory has, each weighed by its '
+  'rarity, given the word_tests() of the query. It is the relevance of a memory that no vector was compared with.';
 
-comment on function search.word_share is
-  'Share from 0 to 1 of the words of a query that a memory has, each weighed by its rarity, given the word_tests() '
-  'of the query. It is the relevance of a memory that no vector was compared with.';
-
-create function search.relevance_of_words(share real, are_pairs boolean)
-returns real
-language sql immutable parallel safe
-return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
-
+create function search.relevance_of_words(share real, are_pairs boolean) returns real
+language sql immutable parallel safe return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
 comment on function search.relevance_of_words is
-  'What the share of words tells about a memory that vectors were compared with: 0.9 for all words of the query, '
-  '0.2 for two thirds of them, and little below. So what has the words of the query is relevant, however far it is '
-  'in meaning. Of pairs of characters the share itself: many pairs are no words, and models may not know their '
-  'scripts.';
+  'What the share of words tells about a memory that vectors were compared with: 0.9 for all words of the query, 0.2 for two '
+  'thirds of them, and little below. So what has the words of the query is relevant, however far it is in meaning. Of pairs of '
+  'characters the share itself: many pairs are no words, and models may not know their scripts.';
 
-create function search.recency(age interval, half_life_days double precision)
-returns real
+create function search.recency(age interval, half_life_days double precision) returns real
 language sql immutable parallel safe
 return power(
   0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
-
 comment on function search.recency is '1 for what happened now, 0.5 after one half-life, 0.25 after two, and so on.';
 
-create function search.max_boost(settings public.search_settings)
-returns real
-language sql immutable parallel safe
-return 1 + settings.recency_boost + settings.importance_boost;
+create function search.max_boost(settings public.search_settings) returns real
+language sql immutable parallel safe return 1 + settings.recency_boost + settings.importance_boost;
+comment on function search.max_boost is 'The boost of a memory for which every signal is 1, before it is scaled to 1.';
 
-comment on function search.max_boost is
-  'The boost of a memory for which every signal is 1, before it is scaled to 1.';
-
-create function search.boost(recency real, importance real, settings public.search_settings)
-returns real
+create function search.boost(recency real, importance real, settings public.search_settings) returns real
 language sql immutable parallel safe
 return (1 + settings.recency_boost * recency + settings.importance_boost * importance) / search.max_boost(settings);
-
 comment on function search.boost is
-  'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a higher one only if its '
-  'score is more than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and never less '
-  'than 83 %.';
+  'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a higher one only if its score is more '
+  'than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and never less than 83 %.';
 
-grant execute on function
-  search.lift_by_context, search.lift_by_chunk, search.named_speakers, search.first_name_patterns, search.plain_name,
-  search.is_named, search.lift_by_speaker, search.lift_by_next, search.lift_by_thread, search.lift_by_path,
+grant execute on function search.lift_by_context, search.lift_by_chunk, search.named_speakers, search.first_name_patterns,
+  search.plain_name, search.is_named, search.lift_by_speaker, search.lift_by_next, search.lift_by_thread, search.lift_by_path,
   search.relevance, search.word_tests, search.word_share, search.relevance_of_words, search.recency, search.max_boost,
-  search.boost
-to l9_agent, l9_admin, l9_platform_admin;
+  search.boost to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/150-boost.sql
 --! Included 150-search/160-fuse.sql
 -- Makes one ranked list from the answers of the retrievers. find_hits() calls fuse(), and search_memory() and
 -- memory_find for the graph alone. Its statement goes step by step from retrieved to relevant.
 
-create function search.fuse(
-  request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
+create function search.fuse(request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
   meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories,
-  related search.ranked_memories default null)
-returns search.ranked_hits
+  related search.ranked_memories default null) returns search.ranked_hits
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The plan does not depend on the request, and planning takes four times as long as running it.
@@ -24881,9 +24448,8 @@ begin
   ), candidates as (
     select f.packet_id, min(f.position) as position, max(f.bm25) as bm25, max(f.context_bm25) as context_bm25,
       max(f.similarity) as similarity, max(f.similarity) filter (where not f.is_reasoning) as content_similarity,
-      max(f.similarity) filter (where f.is_reasoning) as reasoning_similarity, max(f.context_similarity) as context_similarity, max(f.chunk) as chunk,
-      max(f.path) as path,
-      array_remove(array[
+      max(f.similarity) filter (where f.is_reasoning) as reasoning_similarity, max(f.context_similarity) as context_similarity,
+      max(f.chunk) as chunk, max(f.path) as path, array_remove(array[
         case when max(f.bm25) is not null then case request.mode when 'graph' then 'graph' else 'lexical content' end end,
         case when max(f.context_bm25) is not null then 'lexical context' end,
         case when bool_or(f.similarity is not null and not f.is_reasoning) then 'semantic content' end,
@@ -24911,7 +24477,8 @@ begin
         max(e.similarity) filter (where e.embedding_type = 'context') as context_similarity,
         (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
       from (
-        select e.embedding_type, e.chunk_index, (1 - (e.compared_vector operator(extensions.<=>) query_vector))::real as similarity
+        select e.embedding_type, e.chunk_index,
+        (1 - (e.compared_vector operator(extensions.<=>) query_vector))::real as similarity
         from public.memory_embeddings e
         where compares and (c.similarity is null or c.chunk > 0 or (has_contexts and c.context_similarity is null))
           and (c.position <= 2 * request.k or c.chunk > 0 or request.threshold is not null)
@@ -24925,7 +24492,8 @@ begin
     ) n on true
   ), with_similarity as materialized (
     -- The formulas are inlined only if their arguments are plain columns; a call of each would take longer than all of the sums.
-    select c.*, greatest(search.lift_by_chunk(c.content_similarity, c.whole_similarity, settings.chunk_weight), c.reasoning_similarity) as similarity
+    select c.*, greatest(search.lift_by_chunk(c.content_similarity, c.whole_similarity, settings.chunk_weight),
+      c.reasoning_similarity) as similarity
     from compared c
     -- The threshold stands outside the retrievers: inside, with too few hits, a scan would read its whole index.
     where request.threshold is null or c.nearest is null or 1 - c.nearest <= request.threshold
@@ -25003,7 +24571,8 @@ begin
       case when past.packet_id is null then p.speaker else past.speaker end as speaker,
       case when past.packet_id is null then p.metadata else past.metadata end as metadata,
       case when past.packet_id is null then p.importance_score else past.importance_score end as estimated_importance,
-      case when past.packet_id is null then importance.importance_of(p, signals, now()) else past.importance_score end as importance
+      case when past.packet_id is null then importance.importance_of(p, signals, now())
+        else past.importance_score end as importance
     from within_reach r
     join public.packet_store p on p.packet_id = r.packet_id
     left join public.memory_signals signals on signals.packet_id = p.packet_id
@@ -25040,7 +24609,8 @@ begin
       select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real as word_share
       from (
         -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
-        select array[case when b.is_past then words.of_memory(b.envelope ->> 'content', b.past_language, b."timestamp", b.kind) else b.words end] as words
+        select array[case when b.is_past then words.of_memory(b.envelope ->> 'content', b.past_language, b."timestamp", b.kind)
+          else b.words end] as words
         offset 0
       ) u
       cross join unnest(word_tests, request.word_weights) as w (test, weight)
@@ -25051,10 +24621,11 @@ begin
       b.packet_id, null, case when shows_texts then left(b.content, 8000) end, length(b.content) > 8000,
       case when shows_texts then search.snippet(coalesce(chunk.chunk_text, search.passage(b.content, pattern)), pattern) end,
       b.lifted * b.factor, case when request.mode not in ('recent', 'graph') then b.lexical_score end, b.semantic_score, b.chunk,
-      b.kind, b.state_scope, b.state_project_id, b.tags, b.state_thread_id, b.metadata ->> 'creator', b.importance, b.estimated_importance, b."timestamp",
-      case when request.is_explained then jsonb_build_object(
+      b.kind, b.state_scope, b.state_project_id, b.tags, b.state_thread_id, b.metadata ->> 'creator', b.importance,
+      b.estimated_importance, b."timestamp", case when request.is_explained then jsonb_build_object(
         'found_by', b.found_by,
-        'lexical', case when request.mode <> 'graph' then jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context) end,
+        'lexical', case when request.mode <> 'graph' then
+          jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context) end,
         'semantic', jsonb_build_object('content', b.similarity, 'context', b.context_similarity),
         'graph', request.paths -> b.packet_id::text,
         'chunk', jsonb_build_object('index', b.chunk) || coalesce(chunk.metadata, '{}'),
@@ -25067,13 +24638,15 @@ begin
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch, null, b.updated_at
     )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
-    (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance and r.path is null)
+    (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance
+      and r.path is null)
   into answer.hits, answer.considered, answer.left_out
   from relevant b
   left join lateral (
     -- OFFSET keeps the subquery, which is not run for hits without chunks.
     select e.chunk_text, e.metadata from public.memory_embeddings e
-    where b.chunk > 0 and e.packet_id = b.packet_id and e.model = request.model and e.embedding_type = 'content' and e.chunk_index = b.chunk
+    where b.chunk > 0 and e.packet_id = b.packet_id and e.model = request.model and e.embedding_type = 'content'
+      and e.chunk_index = b.chunk
     offset 0
   ) chunk on true
   -- What is related to an entity of the query has to do with it.
@@ -25082,10 +24655,8 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.fuse is
-  'The k best of the retrieved memories. Scores of words are relative to the best hit, scores of meaning are cosine '
-  'similarities; each is lifted by context, then they are summed by weight, then boosted.';
+comment on function search.fuse is 'The k best of the retrieved memories. Scores of words are relative to the best hit, scores '
+  'of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
 
 grant execute on function search.fuse to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/160-fuse.sql
@@ -25093,11 +24664,8 @@ grant execute on function search.fuse to l9_agent, l9_admin, l9_platform_admin;
 -- Trims the hits of a search to the tokens that its caller has room for. close_search() calls fit_hits(); memory_find
 -- and summaries estimate tokens by token_estimate().
 
-create function search.token_estimate(text text)
-returns integer
-language sql immutable parallel safe set search_path = ''
-return pg_catalog.ceil(pg_catalog.octet_length(text) / 3.0)::integer;
-
+create function search.token_estimate(text text) returns integer
+language sql immutable parallel safe set search_path = '' return pg_catalog.ceil(pg_catalog.octet_length(text) / 3.0)::integer;
 comment on function search.token_estimate is
   'Upper estimate of the tokens of a text: a third of its bytes, which holds for prose, code and most scripts.';
 
@@ -25129,11 +24697,13 @@ begin
   end loop;
   used := 0;
   foreach hit in array fitted loop
-    used := used + frame_tokens + search.token_estimate(hit.snippet) + search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
+    used := used + frame_tokens + search.token_estimate(hit.snippet)
+      + search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
   end loop;
   for place in 1 .. cardinality(fitted) loop
     hit := fitted[place];
-    extra_tokens := search.token_estimate(hit.content) - search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
+    extra_tokens := search.token_estimate(hit.content)
+      - search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
     if used + extra_tokens <= max_tokens then
       used := used + extra_tokens;
     else
@@ -25147,10 +24717,8 @@ begin
     'max_tokens', max_tokens, 'tokens', used, 'previews', previews, 'left_out', cardinality(hits) - cardinality(fitted));
 end
 $$;
-
-comment on function search.fit_hits is
-  'Trims hits to about max_tokens: contents become previews, the last hits first, and hits that still do not fit '
-  'are left out. cut: numbers of previews and of hits left out; null without a limit.';
+comment on function search.fit_hits is 'Trims hits to about max_tokens: contents become previews, the last hits first, and hits '
+  'that still do not fit are left out. cut: numbers of previews and of hits left out; null without a limit.';
 
 grant execute on function search.token_estimate, search.fit_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/170-fit-hits.sql
@@ -25160,8 +24728,7 @@ grant execute on function search.token_estimate, search.fit_hits to l9_agent, l9
 
 create function search.check_search(
   query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
-  packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb, needs_filter boolean default true)
-returns void
+  packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb, needs_filter boolean default true) returns void
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -25176,7 +24743,8 @@ begin
   elsif mode is null or mode not in ('hybrid', 'lexical', 'semantic', 'graph') then
     perform identity.raise_error('L9VAL', 'mode: must be hybrid, lexical, semantic or graph', 'mode');
   elsif mode = 'graph' and packet_id is not null then
-    perform identity.raise_error('L9VAL', 'mode: graph starts from the entities that a query names; leave out packet_id or choose another mode', 'mode');
+    perform identity.raise_error('L9VAL',
+      'mode: graph starts from the entities that a query names; leave out packet_id or choose another mode', 'mode');
   elsif tags_match is null or tags_match not in ('any', 'all') then
     perform identity.raise_error('L9VAL', 'tags_match: must be any or all', 'tags_match');
   elsif not coalesce(threshold between 0 and 2, true) then
@@ -25190,23 +24758,22 @@ begin
   elsif as_of > clock_timestamp() then
     perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
   elsif octet_length(filters::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
+    perform identity.raise_error('L9LIM',
+      'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
   elsif needs_filter and query is null and packet_id is null
     and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
     perform identity.raise_error(
-      'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
+      'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags',
+      'query');
   end if;
 end
 $$;
-
 comment on function search.check_search is
-  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. needs_filter: without a query there '
-  'must be one.';
+  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. needs_filter: without a query there must be one.';
 
 -- A hybrid search without a usable vector becomes a lexical one and says so in a notice; a semantic search raises an
 -- error, because nothing would be left of it.
-create function search.choose_mode(request search.search_request)
-returns search.search_request
+create function search.choose_mode(request search.search_request) returns search.search_request
 language plpgsql stable set search_path = pg_catalog, extensions
 as $$
 begin
@@ -25241,34 +24808,30 @@ begin
   return request;
 end
 $$;
-
 comment on function search.choose_mode is
   'The mode that a search runs in. Raises L9VAL if mode semantic was requested and there is no vector.';
 
-create function search.query_languages(settings public.search_settings, language text)
-returns text[]
+create function search.query_languages(settings public.search_settings, language text) returns text[]
 language plpgsql stable parallel safe set search_path = ''
 as $$
 begin
   if language <> all (words.languages()) then
-    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
+    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')),
+      'language');
   end if;
   return case when language is null then settings.languages else array[language] end;
 end
 $$;
-
 comment on function search.query_languages is
   'The languages in which the words of a query are matched: the given one, or those of the tenant.';
 
 -- Fills the request in an order that matters: more_like_this() brings the vector that choose_mode() looks for, and
 -- the mode decides about min_relevance.
-create function search.open_search(
-  query text, k integer, filters jsonb, scopes text[], project_id text, query_vector extensions.vector, model text,
-  max_tokens integer, mode text default 'hybrid', tags_match text default 'any', since timestamptz default null,
-  until timestamptz default null, threshold real default null, packet_id uuid default null, as_of timestamptz default null,
-  is_explained boolean default false, language text default null, min_relevance real default null,
-  branch text default null, needs_filter boolean default true)
-returns search.search_request
+create function search.open_search(query text, k integer, filters jsonb, scopes text[], project_id text,
+  query_vector extensions.vector, model text, max_tokens integer, mode text default 'hybrid', tags_match text default 'any',
+  since timestamptz default null, until timestamptz default null, threshold real default null, packet_id uuid default null,
+  as_of timestamptz default null, is_explained boolean default false, language text default null, min_relevance real default null,
+  branch text default null, needs_filter boolean default true) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -25306,26 +24869,23 @@ begin
   request.languages := search.query_languages(request.settings, language);
   -- The maps of models are made for queries. By words alone too little is known to leave anything out unasked.
   request.min_relevance := coalesce(min_relevance, case
-    when request.mode in ('hybrid', 'semantic') and request.like_packet_id is null then (request.settings).min_relevance else 0 end);
+    when request.mode in ('hybrid', 'semantic') and request.like_packet_id is null then (request.settings).min_relevance
+      else 0 end);
   request.buckets := search.searched_buckets(request.caller);
   return request;
 end
 $$;
+comment on function search.open_search is 'Begins a search: checks its arguments and decides its mode. Conditions are added by '
+  'the function that calls it. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
-comment on function search.open_search is
-  'Begins a search: checks its arguments and decides its mode. Conditions are added by the function that calls it. '
-  'Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
-
-grant execute on function
-  search.query_languages, search.check_search, search.choose_mode, search.open_search
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.query_languages, search.check_search, search.choose_mode, search.open_search
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/180-open-search.sql
 --! Included 150-search/185-words-for-vector.sql
 -- The text that the vector of a query is made of. The gateway asks words_for_vector() before it calls the embedding
 -- model for a search.
 
-create function search.recent_speakers(project_id text)
-returns text[]
+create function search.recent_speakers(project_id text) returns text[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 -- The plan does not depend on the project, and planning takes longer than reading the rows.
 set plan_cache_mode = force_generic_plan
@@ -25346,14 +24906,12 @@ begin
     where n.speaker is not null);
 end
 $$;
-
 comment on function search.recent_speakers is
   'Who speaks in the newest 100 memories of each scope of a project that the caller may read, in lower case.';
 
 -- Weighs the words of the query among the memories of the project; a weight below that of common_word_share marks a
 -- word as common, and common names are left out.
-create function search.words_for_vector(query text, project_id text)
-returns text
+create function search.words_for_vector(query text, project_id text) returns text
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -25377,7 +24935,8 @@ begin
     return words_for_vector.query;
   end if;
   -- The weight of a word that a share of the memories has is the logarithm of 1 / share.
-  common := array(select l.lexeme from unnest(lexemes, weights) as l (lexeme, weight) where l.lexeme is not null and l.weight < -ln(greatest(share, 0.01)));
+  common := array(select l.lexeme from unnest(lexemes, weights) as l (lexeme, weight) where l.lexeme is not null
+    and l.weight < -ln(greatest(share, 0.01)));
   if common = '{}' then
     return words_for_vector.query;
   end if;
@@ -25391,13 +24950,11 @@ begin
   return case when search.query_words(answer, settings.languages) <> '{}' then answer else words_for_vector.query end;
 end
 $$;
-
-comment on function search.words_for_vector is
-  'The text of which the gateway makes the vector of a query: the query without the names (words with a capital, '
-  'and speakers of one word in any case of letters) that most memories of the project have (common_word_share of '
-  'the settings), such as those of the people who speak in it, because they would draw the vector to all memories '
-  'alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 '
-  'memories, or if nothing else were left. Only memories that the caller may read are counted.';
+comment on function search.words_for_vector is 'The text of which the gateway makes the vector of a query: the query without the '
+  'names (words with a capital, and speakers of one word in any case of letters) that most memories of the project have '
+  '(common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all '
+  'memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or '
+  'if nothing else were left. Only memories that the caller may read are counted.';
 
 grant execute on function search.recent_speakers, search.words_for_vector to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/185-words-for-vector.sql
@@ -25405,8 +24962,7 @@ grant execute on function search.recent_speakers, search.words_for_vector to l9_
 -- A search for memories similar to a given one: its words and its vector take the place of a query. open_search()
 -- calls it where packet_id is given.
 
-create function search.more_like_this(request search.search_request, packet_id uuid)
-returns search.search_request
+create function search.more_like_this(request search.search_request, packet_id uuid) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -25435,10 +24991,8 @@ begin
   return request;
 end
 $$;
-
-comment on function search.more_like_this is
-  'A search for the 25 most frequent words of a memory, as they are stored, and for its vector. Raises L9OWN if the '
-  'memory does not exist or is not visible.';
+comment on function search.more_like_this is 'A search for the 25 most frequent words of a memory, as they are stored, and for '
+  'its vector. Raises L9OWN if the memory does not exist or is not visible.';
 
 grant execute on function search.more_like_this to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/190-more-like-this.sql
@@ -25486,10 +25040,12 @@ begin
     scored := search.find_words(request, lexemes, found_by_meaning);
     request.lexemes := lexemes;
     request.word_weights := scored.weights;
-    words := case when request.ids is null then scored.words else search.first_candidates(scored.words, request.candidates, found_by_meaning) end;
+    words := case when request.ids is null then scored.words
+      else search.first_candidates(scored.words, request.candidates, found_by_meaning) end;
     context_words := search.first_candidates(scored.contexts, context_request.candidates, found_by_meaning || words.ids);
     if request.as_of is not null then
-      versions := search.find_version_words(request, lexemes, row(scored.weights, scored.average_length, null)::ranking.word_weights);
+      versions := search.find_version_words(request, lexemes,
+        row(scored.weights, scored.average_length, null)::ranking.word_weights);
       words.ids := words.ids || versions.ids;
       words.scores := words.scores || versions.scores;
     end if;
@@ -25500,15 +25056,14 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_hits is
-  'Runs the retrievers of the mode of a narrowed search, and fuses their answers with memories that the graph '
-  'relates to entities of the query.';
+comment on function search.find_hits is 'Runs the retrievers of the mode of a narrowed search, and fuses their answers with '
+  'memories that the graph relates to entities of the query.';
 
 grant execute on function search.find_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/200-find-hits.sql
 --! Included 150-search/210-close-search.sql
--- How a search and memory_find end: the standing of the hits, the audit row and the access log. The hits are those of either function.
+-- How a search and memory_find end: the standing of the hits, the audit row and the access log. The hits are those of either
+-- function.
 create function search.log_hits(hits anyarray, audit_id uuid) returns anyarray
 language plpgsql volatile set search_path = ''
 as $$
@@ -25528,7 +25083,6 @@ begin
   return hits;
 end
 $$;
-
 comment on function search.log_hits is
   'Writes hits to the access log, and returns them, each with its access_id. Hits: memory_hit or found_memory.';
 
@@ -25553,12 +25107,10 @@ begin
   return answer;
 end
 $$;
-
 comment on function search.place_hits is
   'Adds the standing to hits, and puts what is superseded after its successors. Hits: memory_hit or found_memory.';
 
-create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb)
-returns uuid
+create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb) returns uuid
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -25574,24 +25126,19 @@ begin
     query => audit_search.query);
 end
 $$;
-
 comment on function search.audit_search is
   'Writes the audit row of a search that returns these memories, with more details, and returns its id.';
 
-create function search.words_notice(lexemes text[], mode text)
-returns text
+create function search.words_notice(lexemes text[], mode text) returns text
 language sql immutable parallel safe
 return case when lexemes = '{}' then
   'The query has only common words or signs, which are not looked for'
   || case when mode = 'hybrid' then ': searched by meaning only.' else '; name what you are looking for.' end end;
-
-comment on function search.words_notice is
-  'Tells that a query was searched without words, because it has none that tell memories apart; null if it has '
-  'some, or if none were asked for.';
+comment on function search.words_notice is 'Tells that a query was searched without words, because it has none that tell '
+  'memories apart; null if it has some, or if none were asked for.';
 
 -- Trims before it writes, so that the audit row and the access log name the hits that the caller is really shown.
-create function search.close_search(request search.search_request, ranked search.ranked_hits)
-returns public.search_result
+create function search.close_search(request search.search_request, ranked search.ranked_hits) returns public.search_result
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -25615,52 +25162,29 @@ begin
   -- The audit row and the access log are all that a search writes.
   result.hits := search.log_hits(trimmed.fitted, search.audit_search(
     request, array(select h.packet_id from unnest(trimmed.fitted) as h), query,
-    jsonb_build_object('mode', request.mode, 'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold)
+    jsonb_build_object('mode', request.mode, 'requested_mode', request.requested_mode, 'k', request.k, 'threshold',
+      request.threshold)
     || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of))));
   return result;
 end
 $$;
-
 comment on function search.close_search is
-  'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the '
-  'access log.';
+  'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
 
-grant execute on function
-  search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/210-close-search.sql
 --! Included 150-search/220-search-memory.sql
 -- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
 -- other files in order: open, narrow, find, close.
 
-create function public.search_memory(
-  query text default null,
-  k integer default 10,
-  mode text default 'hybrid',
-  scopes text[] default null,
-  project_id text default null,
-  kinds text[] default null,
-  tags text[] default null,
-  tags_match text default 'any',
-  since timestamptz default null,
-  until timestamptz default null,
-  thread_id text default null,
-  creator text default null,
-  threshold real default null,
-  query_vector extensions.vector default null,
-  model text default null,
-  packet_id uuid default null,
-  as_of timestamptz default null,
-  explain boolean default false,
-  max_tokens integer default null,
-  speaker text default null,
-  language text default null,
-  min_relevance real default null,
-  "where" jsonb default null,
-  branch text default null,
-  include_archived boolean default false
-)
-returns public.search_result
+create function public.search_memory(query text default null, k integer default 10, mode text default 'hybrid',
+  scopes text[] default null, project_id text default null, kinds text[] default null, tags text[] default null,
+  tags_match text default 'any', since timestamptz default null, until timestamptz default null, thread_id text default null,
+  creator text default null, threshold real default null, query_vector extensions.vector default null, model text default null,
+  packet_id uuid default null, as_of timestamptz default null, explain boolean default false, max_tokens integer default null,
+  speaker text default null, language text default null, min_relevance real default null, "where" jsonb default null,
+  branch text default null, include_archived boolean default false) returns public.search_result
 language plpgsql volatile set search_path = pg_catalog, extensions
 as $$
 declare
@@ -25685,8 +25209,8 @@ begin
       'tags', to_jsonb(tags), 'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
       'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
       'include_archived', nullif(include_archived, false))),
-    scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
-    min_relevance, branch);
+    scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain,
+    language, min_relevance, branch);
   field_conditions := search.packet_conditions(
     'p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker, fields);
   request.joins_packets := field_conditions is not null or as_of is not null;
@@ -25695,8 +25219,8 @@ begin
   request.word_filter := row(
     scopes, only_project, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
     speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch), field_conditions,
-    search.archived_condition('p', request.hides_archived),
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch),
+    field_conditions, search.archived_condition('p', request.hides_archived),
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
   request.current_or_past_condition := request.current_condition;
   if as_of is not null then
@@ -25709,14 +25233,16 @@ begin
         and (%3$L = 'recent' or v.envelope ->> 'content' = p.envelope ->> 'content') and %2$s))$sql$,
       request.current_condition, request.past_condition, request.mode, as_of);
     request.notices := request.notices
-      || 'As of that time: texts that have changed since are found by words, not by meaning; deleted memories are not found.'::text;
+      || text 'As of that time: texts that have changed since are found by words, not by meaning; '
+        'deleted memories are not found.';
   end if;
   request.range_condition := concat_ws(' and ',
     case when thread_id is not null and as_of is null then format('p.thread_id = %L', thread_id) end,
     -- A state of an earlier time may have had another event time. None lies more than five minutes after the time of saving.
     case when since is not null and as_of is null then format('p."timestamp" >= %L', since) end,
     case when until is not null and as_of is null then format('p."timestamp" < %L', until) end,
-    case when as_of is not null then format('p.created_at <= %L and p."timestamp" <= %L', as_of, as_of + packets.max_time_ahead()) end);
+    case when as_of is not null
+      then format('p.created_at <= %L and p."timestamp" <= %L', as_of, as_of + packets.max_time_ahead()) end);
 
   if request.mode = 'graph' then
     select g.* into matches from search.find_in_graph(request) g;
@@ -25740,11 +25266,9 @@ begin
   return search.close_search(request, ranked);
 end
 $$;
-
-comment on function public.search_memory is
-  'Finds memories that the caller may read, best first: by words, by meaning (query_vector, made by model; without '
-  'it a hybrid search is a lexical one), by both or by relations (graph). Without a query: those similar to '
-  'packet_id, or the newest that match the filters. k: 1 to 100. project_id, branch: also those without one. '
+comment on function public.search_memory is 'Finds memories that the caller may read, best first: by words, by meaning '
+  '(query_vector, made by model; without it a hybrid search is a lexical one), by both or by relations (graph). Without a query: '
+  'those similar to packet_id, or the newest that match the filters. k: 1 to 100. project_id, branch: also those without one. '
   'max_tokens: from 500. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;
@@ -25754,12 +25278,9 @@ grant execute on function public.search_memory to l9_agent, l9_admin, l9_platfor
 -- connections.
 
 create type search.where_matches as (packet_ids uuid[], notice text);
+comment on type search.where_matches is 'Memories with certain fields. notice: a sentence for the caller if there may be more.';
 
-comment on type search.where_matches is
-  'Memories with certain fields. notice: a sentence for the caller if there may be more.';
-
-create function search.find_where("where" jsonb)
-returns search.where_matches
+create function search.find_where("where" jsonb) returns search.where_matches
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -25785,18 +25306,15 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_where is
-  'The memories that the caller may read and whose fields satisfy a where, for lists: through an index of one of '
-  'the fields, or else by looking at each, at most at the newest 20,000. Errors: L9VAL, L9LIM, L9AUT.';
+comment on function search.find_where is 'The memories that the caller may read and whose fields satisfy a where, for lists: '
+  'through an index of one of the fields, or else by looking at each, at most at the newest 20,000. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function search.find_where to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/230-find-where.sql
 --! Included 155-find/000-schema.sql
 create schema find;
-comment on schema find is
-  'memory_find: routes, the ranking, confidence and suggestions. Not exposed over GraphQL; callers may execute only '
-  'the functions that are granted to them one by one.';
+comment on schema find is 'memory_find: routes, the ranking, confidence and suggestions. Not exposed over GraphQL; callers may '
+  'execute only the functions that are granted to them one by one.';
 grant usage on schema find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/000-schema.sql
 --! Included 155-find/010-find-settings.sql
@@ -25817,23 +25335,19 @@ create table public.find_settings (
   constraint find_weights_not_all_0 check (match_weight + recency_weight + proximity_weight + citation_weight > 0),
   constraint find_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
 );
-
 comment on table public.find_settings is
-  'Weights of memory_find in a tenant. Only a tenant that changed a default has a row. set_find_settings() writes '
-  'it.';
+  'Weights of memory_find in a tenant. Only a tenant that changed a default has a row. set_find_settings() writes it.';
 comment on column public.find_settings.tenant_id is 'The tenant.';
 comment on column public.find_settings.match_weight is 'Weight of how well a memory matches the query, from 0 to 1.';
 comment on column public.find_settings.recency_weight is 'Weight of how new a memory is, from 0 to 1.';
 comment on column public.find_settings.proximity_weight is
   'Weight of how near a memory''s project and branch are to those that were asked for, from 0 to 1.';
-comment on column public.find_settings.citation_weight is
-  'Weight of how many memories and facts rest on a memory, from 0 to 1.';
+comment on column public.find_settings.citation_weight is 'Weight of how many memories and facts rest on a memory, from 0 to 1.';
 comment on column public.find_settings.half_life_days is
   'Maps kinds to the days after which recency is one half; default is used for all other kinds.';
 comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';
 
-alter table public.find_settings enable row level security;
-alter table public.find_settings force row level security;
+alter table public.find_settings enable row level security, force row level security;
 
 create policy tenant_isolation on public.find_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -25844,8 +25358,7 @@ create policy definer_functions on public.find_settings to l9_owner using (true)
 
 comment on policy tenant_isolation on public.find_settings is
   'A call uses the settings of its caller''s tenant, also for an operator.';
-comment on policy scope_access on public.find_settings is
-  'Every caller in the tenant may read how its hits are ranked.';
+comment on policy scope_access on public.find_settings is 'Every caller in the tenant may read how its hits are ranked.';
 comment on policy platform_override on public.find_settings is
   'Operators read the settings of their own tenant, and each read is audited.';
 comment on policy definer_functions on public.find_settings is 'set_find_settings() writes the settings.';
@@ -25857,8 +25370,7 @@ create trigger _500_audit after insert or update on public.find_settings
   for each row execute function administration.tg__audit_identity(
     '', 'match_weight', 'recency_weight', 'proximity_weight', 'citation_weight', 'half_life_days');
 
-create function find.default_settings()
-returns public.find_settings
+create function find.default_settings() returns public.find_settings
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -25868,15 +25380,15 @@ begin
   settings.recency_weight := 0.3;
   settings.proximity_weight := 0.2;
   settings.citation_weight := 0.1;
-  settings.half_life_days := '{"default": 90, "decision": 365, "runbook": 365, "document": 365, "section": 365, "ddl": 365, "release_note": 180, "todo": 30, "pr_context": 14, "event": 14}';
+  settings.half_life_days :=
+    '{"default": 90, "decision": 365, "runbook": 365, "document": 365, "section": 365, "ddl": 365, "release_note": 180, '
+    '"todo": 30, "pr_context": 14, "event": 14}';
   return settings;
 end
 $$;
-
 comment on function find.default_settings is 'The defaults of all tenants. They stand only here.';
 
-create function find.current_settings()
-returns public.find_settings
+create function find.current_settings() returns public.find_settings
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -25889,7 +25401,6 @@ begin
   return settings;
 end
 $$;
-
 comment on function find.current_settings is
   'The settings of the caller''s tenant. If the tenant has none, the defaults, with null as tenant_id.';
 
@@ -25898,8 +25409,7 @@ grant execute on function find.default_settings, find.current_settings to l9_age
 --! Included 155-find/020-set-find-settings.sql
 -- Administrators change the weights of memory_find in their tenant here, over GraphQL and psql.
 
-create function find.check_settings(settings public.find_settings)
-returns void
+create function find.check_settings(settings public.find_settings) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -25920,20 +25430,13 @@ begin
   end if;
 end
 $$;
-
 comment on function find.check_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
 -- Inserts the defaults first and locks the row, so that two administrators who change different weights at once both
 -- succeed.
-create function public.set_find_settings(
-  match_weight real default null,
-  recency_weight real default null,
-  proximity_weight real default null,
-  citation_weight real default null,
-  half_life_days jsonb default null,
-  tenant_id uuid default null
-)
-returns public.find_settings
+create function public.set_find_settings(match_weight real default null, recency_weight real default null,
+  proximity_weight real default null, citation_weight real default null, half_life_days jsonb default null,
+  tenant_id uuid default null) returns public.find_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -25961,12 +25464,10 @@ begin
   return saved;
 end
 $$;
-
 comment on function public.set_find_settings is
-  'Changes the given weights and half-lives of memory_find in a tenant, from the next call on. The weights count '
-  'relative to their sum. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose '
-  'token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the '
-  'only way to change settings.';
+  'Changes the given weights and half-lives of memory_find in a tenant, from the next call on. The weights count relative to '
+  'their sum. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes '
+  'and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 
 grant execute on function public.set_find_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/020-set-find-settings.sql
@@ -25974,8 +25475,7 @@ grant execute on function public.set_find_settings to l9_admin, l9_platform_admi
 -- The ranking of memory_find. These functions are pure: the same arguments give the same score, in any tenant and at any time.
 -- They set no search_path, so that they are inlined; their bodies were parsed when they were created.
 
-create function find.proximity(
-  project_id text, branch text, org_id uuid, asked_project text, asked_branch text, own_org uuid)
+create function find.proximity(project_id text, branch text, org_id uuid, asked_project text, asked_branch text, own_org uuid)
 returns real
 language sql immutable parallel safe
 return case
@@ -25984,34 +25484,24 @@ return case
   when project_id = asked_project then 0.8
   when org_id is not distinct from own_org then 0.5
   else 0 end;
-
 comment on function find.proximity is
-  'How near a memory is to the caller, from 0 to 1: 1 on the branch that was asked for, 0.8 in its project, 0.5 in '
-  'another project of the caller''s org (or of no org, for a caller without one), 0.3 if it belongs to no project, '
-  'else 0.';
+  'How near a memory is to the caller, from 0 to 1: 1 on the branch that was asked for, 0.8 in its project, 0.5 in another '
+  'project of the caller''s org (or of no org, for a caller without one), 0.3 if it belongs to no project, else 0.';
 
-create function find.citation_share(agents bigint)
-returns real
-language sql immutable parallel safe
-return (agents / (agents + 2.0))::real;
-
+create function find.citation_share(agents bigint) returns real
+language sql immutable parallel safe return (agents / (agents + 2.0))::real;
 comment on function find.citation_share is
-  'How much rests on a memory, from 0 to 1: 0.33 for one agent that cites it, 0.5 for two, 0.83 for ten. It never '
-  'reaches 1.';
+  'How much rests on a memory, from 0 to 1: 0.33 for one agent that cites it, 0.5 for two, 0.83 for ten. It never reaches 1.';
 
-create function find.score(matches real, recency real, proximity real, citations real, weights public.find_settings)
-returns real
+create function find.score(matches real, recency real, proximity real, citations real, weights public.find_settings) returns real
 language sql immutable parallel safe
 return ((weights.match_weight * matches + weights.recency_weight * recency
     + weights.proximity_weight * proximity + weights.citation_weight * citations)
   / (weights.match_weight + weights.recency_weight + weights.proximity_weight + weights.citation_weight))::real;
-
-comment on function find.score is
-  'The score of a hit of memory_find, from 0 to 1: by default 0.4 × matches + 0.3 × recency + 0.2 × proximity + 0.1 '
-  '× citations. matches: the score of words (fast), of words and meaning (hybrid, deep) or of the path (graph), '
-  'relative to this search; recency: search.recency() of the event''s age and the half-life of the kind; proximity: '
-  'find.proximity(); citations: find.citation_share(). Each is from 0 to 1, and the weights count relative to their '
-  'sum.';
+comment on function find.score is 'The score of a hit of memory_find, from 0 to 1: by default 0.4 × matches + 0.3 × recency + '
+  '0.2 × proximity + 0.1 × citations. matches: the score of words (fast), of words and meaning (hybrid, deep) or of the path '
+  '(graph), relative to this search; recency: search.recency() of the event''s age and the half-life of the kind; proximity: '
+  'find.proximity(); citations: find.citation_share(). Each is from 0 to 1, and the weights count relative to their sum.';
 
 grant execute on function find.proximity, find.citation_share, find.score to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/030-score.sql
@@ -26020,8 +25510,7 @@ grant execute on function find.proximity, find.citation_share, find.score to l9_
 -- hits that it returns.
 
 -- Without search_path, so that it is inlined: a call takes several times as long as the sum.
-create function find.confidence(relevance real, word_share real, path real default null, lead real default 0)
-returns real
+create function find.confidence(relevance real, word_share real, path real default null, lead real default 0) returns real
 language sql immutable parallel safe
 return (1 - (1 - 1 / (1 + exp(-case
   -- A lead is limited to those of the judged hits: beyond them they say nothing.
@@ -26029,14 +25518,12 @@ return (1 - (1 - 1 / (1 + exp(-case
   else -1.78 + 0.08 * ln(greatest(relevance, 1e-6) / greatest(1 - relevance, 1e-6))
     + 1.42 * coalesce(word_share, 0) + 3.41 * least(greatest(coalesce(lead, 0), -0.6), 0.4)
   end))) * (1 - 0.5 * coalesce(path, 0)))::real;
-
 comment on function find.confidence is
-  'How likely a memory is relevant, from 0 to 1: rises with its relevance by the map of the embedding model (null: '
-  'not compared by vectors), the share of the query''s words that it has (weighed by rarity), the confidence of a '
-  'path from an entity of the query, and its lead: by how much its match is above that of the next best memory, or '
-  'below that of the best one (negative). By logistic regressions of judged hits of Cranfield and QMSum and of hits '
-  'of questions about another subject (npm run eval -- confidence); the path adds half of what is missing to 1, '
-  'which was not measured. Low for all means that nothing fits.';
+  'How likely a memory is relevant, from 0 to 1: rises with its relevance by the map of the embedding model (null: not compared '
+  'by vectors), the share of the query''s words that it has (weighed by rarity), the confidence of a path from an entity of the '
+  'query, and its lead: by how much its match is above that of the next best memory, or below that of the best one (negative). '
+  'By logistic regressions of judged hits of Cranfield and QMSum and of hits of questions about another subject (npm run eval -- '
+  'confidence); the path adds half of what is missing to 1, which was not measured. Low for all means that nothing fits.';
 
 grant execute on function find.confidence to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/040-confidence.sql
@@ -26044,107 +25531,62 @@ grant execute on function find.confidence to l9_agent, l9_admin, l9_platform_adm
 -- The types of memory_find: what callers get (found_memory, find_suggestion, find_result), and what its steps hand
 -- on.
 
-create type public.found_memory as (
-  packet_id uuid,
-  access_id uuid,
-  kind text,
-  title text,
-  snippet text,
-  score real,
-  confidence real,
-  fields jsonb,
-  is_cut boolean,
-  scope text,
-  project_id text,
-  branch text,
-  updated_at timestamptz,
-  route_used text,
-  explanation jsonb,
-  standing public.standing
-);
-
+create type public.found_memory as (packet_id uuid, access_id uuid, kind text, title text, snippet text, score real,
+  confidence real, fields jsonb, is_cut boolean, scope text, project_id text, branch text, updated_at timestamptz,
+  route_used text, explanation jsonb, standing public.standing);
 comment on type public.found_memory is 'A memory that memory_find found.';
 comment on column public.found_memory.packet_id is 'The memory.';
 comment on column public.found_memory.access_id is 'Identifies this hit of this call. Pass it to record_feedback.';
 comment on column public.found_memory.kind is 'Kind of the memory.';
 comment on column public.found_memory.title is 'Title of the memory; null if its kind has none.';
-comment on column public.found_memory.snippet is
-  'The part that matched best, with words of the query between ** and **.';
+comment on column public.found_memory.snippet is 'The part that matched best, with words of the query between ** and **.';
 comment on column public.found_memory.score is
-  'From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It compares the hits of one call with '
-  'each other.';
+  'From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It compares the hits of one call with each other.';
 comment on column public.found_memory.confidence is
   'How likely the memory is relevant to the query, from 0 to 1; null without a query.';
-comment on column public.found_memory.fields is
-  'The structured fields of the memory, as in its envelope, without its text.';
+comment on column public.found_memory.fields is 'The structured fields of the memory, as in its envelope, without its text.';
 comment on column public.found_memory.is_cut is
-  'True if fields are shortened or left out, because they are long or max_tokens leaves no room. get_memory returns '
-  'them.';
+  'True if fields are shortened or left out, because they are long or max_tokens leaves no room. get_memory returns them.';
 comment on column public.found_memory.scope is 'Scope of the memory, which decides which callers can read it.';
 comment on column public.found_memory.project_id is 'Project of the memory; null in scope global.';
 comment on column public.found_memory.branch is 'Branch of the memory; null means every branch.';
 comment on column public.found_memory.updated_at is 'Time when the memory was last changed.';
 comment on column public.found_memory.route_used is
   'How it was found: fast, hybrid, graph, deep, or newest if there was no query.';
-comment on column public.found_memory.standing is
-  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits '
-  'that superseded it.';
+comment on column public.found_memory.standing is 'Whose word the memory is, and what has superseded it. A hit that is '
+  'superseded comes after those of the hits that superseded it.';
 comment on column public.found_memory.explanation is
-  'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what '
-  'it was made from), confidence (what it was computed from), search (as in search_memory) and, of a hit that comes '
-  'after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
+  'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made '
+  'from), confidence (what it was computed from), search (as in search_memory) and, of a hit that comes after what superseded '
+  'it, superseded (by, and the score that it had before). Otherwise null.';
 
 create type public.find_suggestion as (reason text, value text, hits integer);
-
 comment on type public.find_suggestion is 'What to try instead of a call of memory_find that found little.';
-comment on column public.find_suggestion.reason is
-  'spelling: value is a corrected query. kind, branch: value is another kind or branch. archived: there are '
-  'archived memories, which include_archived finds; value is empty.';
+comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or '
+  'branch. archived: there are archived memories, which include_archived finds; value is empty.';
 comment on column public.find_suggestion.value is 'The query, kind or branch to try.';
 comment on column public.find_suggestion.hits is
   'How many memories this finds by words, at most 100, among those that the caller may read.';
 
 create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb);
-
 comment on type public.find_result is
   'Hits, best first, and what was searched, so that an empty result is not mistaken for a missing permission.';
 comment on column public.find_result.hits is 'The hits, best first.';
 comment on column public.find_result.suggestions is 'What to try instead, if fewer than three memories were found.';
 comment on column public.find_result.searched is
-  'mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), '
-  'scopes, projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant '
-  'than the min_relevance of the search settings), vectors (used, unavailable or not asked for), entities (those '
-  'that the query names, if relations were followed), cut (what max_tokens removed) and notice. With vector_follows '
-  'possibly only needs_vector.';
+  'mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), scopes, '
+  'projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant than the min_relevance '
+  'of the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if relations '
+  'were followed), cut (what max_tokens removed) and notice. With vector_follows possibly only needs_vector.';
 
-create type find.find_filter as (
-  kinds text[],
-  project_id text,
-  branch text,
-  scopes text[],
-  since timestamptz,
-  until timestamptz,
-  "where" jsonb,
-  hides_archived boolean
-);
-
+create type find.find_filter as (kinds text[], project_id text, branch text, scopes text[], since timestamptz, until timestamptz,
+  "where" jsonb, hides_archived boolean);
 comment on type find.find_filter is 'What memory_find narrows its search to; null: no condition.';
 
-create type find.candidates as (
-  ids uuid[],
-  scores real[],
-  relevances real[],
-  chunks integer[],
-  paths search.ranked_memories,
-  explanations jsonb[],
-  considered integer,
-  left_out integer,
-  request search.search_request
-);
-
-comment on type find.candidates is
-  'The answer of the retrievers: the memories that match best, with their scores, and the request with what was '
-  'decided meanwhile.';
+create type find.candidates as (ids uuid[], scores real[], relevances real[], chunks integer[], paths search.ranked_memories,
+  explanations jsonb[], considered integer, left_out integer, request search.search_request);
+comment on type find.candidates is 'The answer of the retrievers: the memories that match best, with their scores, and the '
+  'request with what was decided meanwhile.';
 comment on column find.candidates.relevances is
   'Relevance by the map of the embedding model; null for what was not compared by vectors.';
 comment on column find.candidates.paths is
@@ -26155,36 +25597,28 @@ comment on column find.candidates.considered is 'How many candidates these were 
 -- Decides from the form of a query how memory_find searches for it. memory_find calls choose_route(), and its ranking
 -- looks for quoted phrases by the same functions.
 
-create function find.plain_text(text text)
-returns text
+create function find.plain_text(text text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.btrim(pg_catalog.regexp_replace(
   words.fold(pg_catalog.normalize(words.without_invisible(text), 'NFKC')), '\s+', ' ', 'g'));
+comment on function find.plain_text is 'A text in the form of words.fold(), with single spaces, in which phrases are looked for.';
 
-comment on function find.plain_text is
-  'A text in the form of words.fold(), with single spaces, in which phrases are looked for.';
-
-create function find.quoted_phrases(query text)
-returns text[]
+create function find.quoted_phrases(query text) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
   select find.plain_text(coalesce(m.parts[1], m.parts[2]))
   from pg_catalog.regexp_matches(query, '"([^"]*[^"[:space:]][^"]*)"|“([^”]*[^”[:space:]][^”]*)”', 'g') as m (parts));
-
 comment on function find.quoted_phrases is
   'The phrases that a query has between quotation marks, in the form of find.plain_text().';
 
-create function find.has_phrases(text text, phrases text[])
-returns boolean
+create function find.has_phrases(text text, phrases text[]) returns boolean
 language sql immutable parallel safe set search_path = ''
 return not exists (
   select from pg_catalog.unnest(phrases) as p (phrase) where pg_catalog.strpos(find.plain_text(text), p.phrase) = 0);
-
 comment on function find.has_phrases is
   'True if a text contains all of these phrases word for word, ignoring case, accents and white space.';
 
-create function find.looks_exact(query text)
-returns boolean
+create function find.looks_exact(query text) returns boolean
 language sql immutable parallel safe set search_path = ''
 return find.quoted_phrases(query) <> '{}' or (
   select pg_catalog.count(*) between 1 and 3 and pg_catalog.bool_and(
@@ -26193,21 +25627,16 @@ return find.quoted_phrases(query) <> '{}' or (
     or t.token ~ '^(?=.*[0-9])[0-9a-f]{7,64}$' or t.token ~ '^[A-Z]+[0-9][A-Z0-9]*$'
     or t.token ~ '^--?[a-z]' or t.token ~ '^#[0-9]+$' or t.token ~ '^\.?[A-Za-z0-9-]+\.[A-Za-z][A-Za-z0-9]*$')
   from pg_catalog.regexp_split_to_table(pg_catalog.btrim(query, e' \t\r\n'), '\s+') as t (token));
+comment on function find.looks_exact is 'True if a query has a quoted phrase, or consists of one to three identifiers or paths: '
+  'then its words say exactly what is meant.';
 
-comment on function find.looks_exact is
-  'True if a query has a quoted phrase, or consists of one to three identifiers or paths: then its words say '
-  'exactly what is meant.';
-
-create function find.asks_for_relations(query text)
-returns boolean
+create function find.asks_for_relations(query text) returns boolean
 language sql immutable parallel safe
-return query ~* '\m(depend(s|ed|ing|ent|ents|ency|encies)?|rel(y|ies|ying)) (up)?on\M|\m(dependenc(y|ies)|dependents?) of\M|\m(relat(ed|es)|link(ed|s)|connect(ed|s)) (to|with)\M|\m(used|called|owned|affected|impacted|blocked|caused) by\M';
+return query ~* ('\m(depend(s|ed|ing|ent|ents|ency|encies)?|rel(y|ies|ying)) (up)?on\M|\m(dependenc(y|ies)|dependents?) of\M'
+  '|\m(relat(ed|es)|link(ed|s)|connect(ed|s)) (to|with)\M|\m(used|called|owned|affected|impacted|blocked|caused) by\M');
+comment on function find.asks_for_relations is 'True if a query asks how things are related, as in "what depends on billing?".';
 
-comment on function find.asks_for_relations is
-  'True if a query asks how things are related, as in "what depends on billing?".';
-
-create function find.choose_route(query text, mode text)
-returns text
+create function find.choose_route(query text, mode text) returns text
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -26219,21 +25648,17 @@ begin
     else 'hybrid' end;
 end
 $$;
+comment on function find.choose_route is 'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query '
+  'looks exact, graph if it asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
 
-comment on function find.choose_route is
-  'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query looks exact, graph if it '
-  'asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
-
-grant execute on function
-  find.plain_text, find.quoted_phrases, find.has_phrases, find.looks_exact, find.asks_for_relations, find.choose_route
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.plain_text, find.quoted_phrases, find.has_phrases, find.looks_exact, find.asks_for_relations,
+  find.choose_route to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/060-choose-route.sql
 --! Included 155-find/070-open-find.sql
 -- The beginning of memory_find: a request as open_search() makes it, changed to what find.rank_hits() needs.
 -- memory_find calls open_find() for each route; find.suggest() narrows to other filters.
 
-create function find.narrowed_to(request search.search_request, filter find.find_filter)
-returns search.search_request
+create function find.narrowed_to(request search.search_request, filter find.find_filter) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -26254,8 +25679,8 @@ begin
   request.word_filter.until := filter.until;
   request.word_filter.fields := fields;
   request.word_filter.hides_archived := filter.hides_archived;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id, filter.branch), field_conditions,
-    search.archived_condition('p', filter.hides_archived));
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id, filter.branch),
+    field_conditions, search.archived_condition('p', filter.hides_archived));
   request.current_or_past_condition := request.current_condition;
   request.range_condition := concat_ws(' and ',
     case when filter.since is not null then format('p."timestamp" >= %L', filter.since) end,
@@ -26263,23 +25688,20 @@ begin
   return request;
 end
 $$;
-
 comment on function find.narrowed_to is 'Adds the conditions of a filter to a search.';
 
 -- The ranking comes later and looks at more than k hits, so the search is told to return more of them, without texts
 -- and without boosts of its own.
-create function find.open_find(
-  query text, k integer, route text, filter find.find_filter, query_vector extensions.vector, model text, max_tokens integer,
-  is_explained boolean)
-returns search.search_request
+create function find.open_find(query text, k integer, route text, filter find.find_filter, query_vector extensions.vector,
+  model text, max_tokens integer, is_explained boolean) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
   request search.search_request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
-      'scopes', to_jsonb(filter.scopes), 'project_id', filter.project_id, 'branch', filter.branch, 'kinds', to_jsonb(filter.kinds),
-      'since', filter.since, 'until', filter.until, 'where', nullif(filter."where", '{}'),
+      'scopes', to_jsonb(filter.scopes), 'project_id', filter.project_id, 'branch', filter.branch,
+      'kinds', to_jsonb(filter.kinds), 'since', filter.since, 'until', filter.until, 'where', nullif(filter."where", '{}'),
       'include_archived', nullif(not filter.hides_archived, false))),
     filter.scopes, filter.project_id, query_vector, model, max_tokens,
     mode => case route when 'fast' then 'lexical' when 'graph' then 'graph' else 'hybrid' end,
@@ -26306,18 +25728,15 @@ begin
   return find.narrowed_to(request, filter);
 end
 $$;
-
 comment on function find.open_find is
-  'Begins a search on a route: checks its arguments, and says which candidates are wanted. Errors: L9VAL, L9LIM, '
-  'L9AUT.';
+  'Begins a search on a route: checks its arguments, and says which candidates are wanted. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function find.narrowed_to, find.open_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/070-open-find.sql
 --! Included 155-find/080-find-candidates.sql
 -- Runs the retrievers that a route of memory_find asks for. memory_find calls find_candidates().
 
-create function find.best_by_words(request search.search_request)
-returns find.candidates
+create function find.best_by_words(request search.search_request) returns find.candidates
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -26344,20 +25763,19 @@ begin
   request.word_weights := scored.weights;
   answer.ids := (scored.words).ids[:request.k];
   answer.scores := array(
-    select s.score / (scored.words).scores[1] from unnest((scored.words).scores[:request.k]) with ordinality as s (score, place) order by s.place);
+    select s.score / (scored.words).scores[1] from unnest((scored.words).scores[:request.k]) with ordinality as s (score, place)
+    order by s.place);
   answer.considered := coalesce(cardinality((scored.words).ids), 0);
   answer.request := request;
   return answer;
 end
 $$;
-
 comment on function find.best_by_words is
   'The memories that match best by their words alone, with BM25 scores relative to the best.';
 
 -- Route graph fuses only what the graph found; the other routes run find_hits(), to which deep gives the memories of
 -- the graph as one more retriever.
-create function find.best_of_all(request search.search_request, route text)
-returns find.candidates
+create function find.best_of_all(request search.search_request, route text) returns find.candidates
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -26395,28 +25813,21 @@ begin
   return answer;
 end
 $$;
+comment on function find.best_of_all is 'The memories that match best by words and meaning (route hybrid), by relations (graph) '
+  'or by all of these (deep); of route newest, the newest.';
 
-comment on function find.best_of_all is
-  'The memories that match best by words and meaning (route hybrid), by relations (graph) or by all of these '
-  '(deep); of route newest, the newest.';
-
-create function find.find_candidates(request search.search_request, route text)
-returns find.candidates
+create function find.find_candidates(request search.search_request, route text) returns find.candidates
 language sql stable set search_path = ''
 return case route when 'fast' then find.best_by_words(request) else find.best_of_all(request, route) end;
-
 comment on function find.find_candidates is 'Runs the retrievers of a route.';
 
-grant execute on function
-  find.best_by_words, find.best_of_all, find.find_candidates
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.best_by_words, find.best_of_all, find.find_candidates to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/080-find-candidates.sql
 --! Included 155-find/090-rank-hits.sql
 -- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after
 -- each route.
 
-create function find.lean_fields(fields jsonb)
-returns jsonb
+create function find.lean_fields(fields jsonb) returns jsonb
 language sql immutable parallel safe
 return (
   select coalesce(pg_catalog.jsonb_object_agg(f.key, case
@@ -26424,19 +25835,15 @@ return (
     else pg_catalog.to_jsonb(pg_catalog.left(f.value #>> '{}', 200) || '…') end), '{}')
   from pg_catalog.jsonb_each(fields) as f
   where pg_catalog.octet_length(f.value::text) <= 1000 or pg_catalog.jsonb_typeof(f.value) = 'string');
-
 comment on function find.lean_fields is
   'Fields of a memory in a form that fits among hits: long texts are cut, long lists and objects left out.';
 
 create type find.ranked as (hits public.found_memory[], left_out integer);
-
-comment on type find.ranked is
-  'Hits, best first, and how many of the candidates were left out because they are not relevant.';
+comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because they are not relevant.';
 
 -- One statement: measure each candidate, let quoted phrases decide, score, take the k best, and only for these make
 -- snippets and fields.
-create function find.rank_hits(found find.candidates, route text, k integer)
-returns find.ranked
+create function find.rank_hits(found find.candidates, route text, k integer) returns find.ranked
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The plan does not depend on the request, and planning takes longer than running it.
@@ -26461,7 +25868,8 @@ begin
       as h (packet_id, score, relevance, chunk_index, explanation)
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
   ), measured as (
-    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp", h.half_life_days,
+    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp",
+    h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
@@ -26476,7 +25884,8 @@ begin
       from (
         (select packets.text_writer(m) as agent
          from importance.memory_citations c join public.packet_store m on m.packet_id = c.cited_by
-         where c.packet_id = f.packet_id and c.content_hash = own.content_hash and packets.text_writer(m) not in (own.writer, 'job')
+         where c.packet_id = f.packet_id and c.content_hash = own.content_hash
+           and packets.text_writer(m) not in (own.writer, 'job')
          limit max_citations)
         union all
         (select e.agent from public.fact_evidence e
@@ -26487,7 +25896,8 @@ begin
     -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
     cross join lateral (select array[p.words] as words offset 0) u
     cross join lateral (
-      select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
+      select coalesce(weights.half_life_days ->> p.packet_type,
+        weights.half_life_days ->> 'default')::double precision as half_life_days
     ) h
   ), matched as (
     select m.*, case when m.has_phrases or not bool_or(m.has_phrases) over () then m.score else 0 end as match from measured m
@@ -26503,7 +25913,8 @@ begin
     limit k
   ), shown as materialized (
     -- Most memories have nothing beside their content.
-    select b.*, b.envelope ->> 'content' as content, f.all_fields, case when f.all_fields = '{}' then f.all_fields else find.lean_fields(f.all_fields) end as fields
+    select b.*, b.envelope ->> 'content' as content, f.all_fields,
+      case when f.all_fields = '{}' then f.all_fields else find.lean_fields(f.all_fields) end as fields
     from best b
     cross join lateral (select b.envelope - 'content' as all_fields offset 0) f
   )
@@ -26530,18 +25941,16 @@ begin
   return answer;
 end
 $$;
-
 comment on function find.rank_hits is
-  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the '
-  'agents other than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
+  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other '
+  'than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
 
 grant execute on function find.lean_fields, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/090-rank-hits.sql
 --! Included 155-find/100-suggest.sql
 -- What a caller may try instead, when little was found. Every word and count comes from rows that the caller may read.
 
-create function find.known_words(request search.search_request)
-returns text[]
+create function find.known_words(request search.search_request) returns text[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 as $$
 declare
@@ -26578,26 +25987,20 @@ begin
     where length(w.word) between 4 and 40 and w.word !~ '^[0-9]+$');
 end
 $$;
+comment on function find.known_words is 'Words of the titles and tags of the newest 1,000 memories that the caller may read, of '
+  'the beginnings of the newest 300, and of the entities that it may read, without repeats.';
 
-comment on function find.known_words is
-  'Words of the titles and tags of the newest 1,000 memories that the caller may read, of the beginnings of the '
-  'newest 300, and of the entities that it may read, without repeats.';
-
-create function find.are_neighbours(one text, other text)
-returns boolean
+create function find.are_neighbours(one text, other text) returns boolean
 language sql immutable parallel safe
 -- The letters around each key of the keyboards that most people write on.
 return pg_catalog.strpos((array[
   'qwsz', 'vghn', 'xdfv', 'erfcxs', 'wsdr', 'rtgvcd', 'tyhbvf', 'yujnbg', 'ujko', 'uikmnh', 'iolmj', 'opk', 'njk', 'bhjm', 'iklp',
   'ol', 'wa', 'etdf', 'awedxz', 'ryfg', 'yihj', 'cfgb', 'qeas', 'zsdc', 'tughz', 'asxty'])
   [pg_catalog.ascii(one) - 96], other) > 0;
-
-comment on function find.are_neighbours is
-  'True if two lower-case letters of English are beside each other on a keyboard.';
+comment on function find.are_neighbours is 'True if two lower-case letters of English are beside each other on a keyboard.';
 
 -- Skips what both words begin and end with, and looks at the few letters that are left.
-create function find.is_one_slip(written text, meant text)
-returns boolean
+create function find.is_one_slip(written text, meant text) returns boolean
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -26628,13 +26031,10 @@ begin
     and find.are_neighbours(substr(written, before + 1, 1), substr(meant, before + 1, 1));
 end
 $$;
-
 comment on function find.is_one_slip is
-  'True if a word is another one with two letters swapped, a letter missing or too many, or the letter of a '
-  'neighbouring key.';
+  'True if a word is another one with two letters swapped, a letter missing or too many, or the letter of a neighbouring key.';
 
-create function find.correction_of(word text, known text[])
-returns text
+create function find.correction_of(word text, known text[]) returns text
 language sql stable parallel safe set search_path = ''
 begin atomic
   select c.candidate
@@ -26651,14 +26051,11 @@ begin atomic
   order by m.is_one_slip desc, m.similarity desc, c.candidate collate "C"
   limit 1;
 end;
-
-comment on function find.correction_of is
-  'The known word that was probably meant: one that is_one_slip() away or, of a word of at least eight letters, the '
-  'most similar one (pg_trgm, at least 0.4). Null if there is none.';
+comment on function find.correction_of is 'The known word that was probably meant: one that is_one_slip() away or, of a word of '
+  'at least eight letters, the most similar one (pg_trgm, at least 0.4). Null if there is none.';
 
 -- Only words that no memory of the search has are replaced, so that a rare word is never corrected to a frequent one.
-create function find.corrected(request search.search_request)
-returns text
+create function find.corrected(request search.search_request) returns text
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -26674,7 +26071,8 @@ begin
   filter.project_id := request.project_id;
   filter.is_exact_place := false;
   for word in
-    select lower(t.token) from regexp_split_to_table(left(request.query, 500), '[^[:alnum:]]+') with ordinality as t (token, place)
+    select lower(t.token) from regexp_split_to_table(left(request.query, 500), '[^[:alnum:]]+')
+    with ordinality as t (token, place)
     where length(t.token) between 4 and 40 and t.token !~ '[0-9]'
     group by 1 order by min(t.place) limit max_words
   loop
@@ -26692,13 +26090,10 @@ begin
   return nullif(answer, request.query);
 end
 $$;
-
 comment on function find.corrected is
-  'The query with each word that no memory of the search has replaced by its correction_of(). Null if there is '
-  'none.';
+  'The query with each word that no memory of the search has replaced by its correction_of(). Null if there is none.';
 
-create function find.matches_elsewhere(request search.search_request, max_matches integer)
-returns uuid[]
+create function find.matches_elsewhere(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -26722,13 +26117,11 @@ begin
       and search.word_share(p.words, tests, scored.weights) >= request.min_relevance);
 end
 $$;
-
 comment on function find.matches_elsewhere is
   'At most so many memories that match a search by their words or, without a query, its filters.';
 
 -- A memory that fails two of the conditions is left out, because leaving out one of them would not find it.
-create function find.count_elsewhere(ids uuid[], filter find.find_filter)
-returns public.find_suggestion[]
+create function find.count_elsewhere(ids uuid[], filter find.find_filter) returns public.find_suggestion[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
@@ -26737,7 +26130,8 @@ begin
   return array(
     with compared as (
       select p.packet_type, p.branch, coalesce(p.packet_type <> all (filter.kinds), false) as is_other_kind,
-        coalesce(p.branch <> filter.branch, false) as is_other_branch, filter.hides_archived and coalesce(p.archived_at <= now(), false) as is_archived
+        coalesce(p.branch <> filter.branch, false) as is_other_branch, filter.hides_archived
+          and coalesce(p.archived_at <= now(), false) as is_archived
       from public.packet_store p
       where p.packet_id = any (ids)
     ), counted as (
@@ -26757,14 +26151,11 @@ begin
     order by array_position(array['kind', 'branch', 'archived'], c.reason), c.place);
 end
 $$;
-
-comment on function find.count_elsewhere is
-  'How many of these memories are found if one condition is left out: the kinds, the branch, or that archived ones '
-  'are left out. At most three other kinds and three other branches.';
+comment on function find.count_elsewhere is 'How many of these memories are found if one condition is left out: the kinds, the '
+  'branch, or that archived ones are left out. At most three other kinds and three other branches.';
 
 -- One search with all conditions left out is enough as long as it finds fewer memories than its limit.
-create function find.found_elsewhere(request search.search_request, filter find.find_filter)
-returns uuid[]
+create function find.found_elsewhere(request search.search_request, filter find.find_filter) returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -26803,13 +26194,10 @@ begin
   return ids;
 end
 $$;
+comment on function find.found_elsewhere is 'The memories that a search finds if conditions are left out: by one search if they '
+  'are fewer than 100, otherwise by one search for each condition.';
 
-comment on function find.found_elsewhere is
-  'The memories that a search finds if conditions are left out: by one search if they are fewer than 100, otherwise '
-  'by one search for each condition.';
-
-create function find.suggest(request search.search_request, filter find.find_filter)
-returns public.find_suggestion[]
+create function find.suggest(request search.search_request, filter find.find_filter) returns public.find_suggestion[]
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -26834,15 +26222,11 @@ begin
   return suggestions || find.count_elsewhere(find.found_elsewhere(request, filter), filter);
 end
 $$;
+comment on function find.suggest is 'What to try instead: a corrected spelling that finds something, and other kinds and '
+  'branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
 
-comment on function find.suggest is
-  'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, '
-  'in which the query finds something, with how many memories each finds (at most 100).';
-
-grant execute on function
-  find.known_words, find.are_neighbours, find.is_one_slip, find.correction_of, find.corrected, find.matches_elsewhere,
-  find.count_elsewhere, find.found_elsewhere, find.suggest
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.known_words, find.are_neighbours, find.is_one_slip, find.correction_of, find.corrected,
+  find.matches_elsewhere, find.count_elsewhere, find.found_elsewhere, find.suggest to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/100-suggest.sql
 --! Included 155-find/110-fit-hits.sql
 -- Trims the hits of memory_find to the tokens that its caller has room for. close_find() calls it.
@@ -26883,13 +26267,12 @@ begin
     end if;
   end loop;
   cut := jsonb_build_object(
-    'max_tokens', max_tokens, 'tokens', used, 'without_fields', without_fields, 'left_out', cardinality(hits) - cardinality(fitted));
+    'max_tokens', max_tokens, 'tokens', used, 'without_fields', without_fields,
+    'left_out', cardinality(hits) - cardinality(fitted));
 end
 $$;
-
-comment on function find.fit_hits is
-  'Trims hits to about max_tokens: first the fields of the last hits are left out, then hits. cut: how many of '
-  'each; null without a limit.';
+comment on function find.fit_hits is 'Trims hits to about max_tokens: first the fields of the last hits are left out, then hits. '
+  'cut: how many of each; null without a limit.';
 
 grant execute on function find.fit_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/110-fit-hits.sql
@@ -26924,10 +26307,8 @@ begin
   return result;
 end
 $$;
-
-comment on function find.close_find is
-  'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, and writes the audit row '
-  'and the access log.';
+comment on function find.close_find is 'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, '
+  'and writes the audit row and the access log.';
 
 grant execute on function find.close_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/120-close-find.sql
@@ -26935,33 +26316,19 @@ grant execute on function find.close_find to l9_agent, l9_admin, l9_platform_adm
 -- The operation memory_find: choose a route, run its retrievers, rank, and end. A route that finds little is followed
 -- by the route deep, and then by suggestions.
 
-create function public.memory_find(
-  query text default null,
-  kinds text[] default null,
-  project_id text default null,
-  branch text default null,
-  scopes text[] default null,
-  k integer default 10,
-  mode text default 'auto',
-  "where" jsonb default null,
-  since timestamptz default null,
-  until timestamptz default null,
-  max_tokens integer default null,
-  explain boolean default false,
-  query_vector extensions.vector default null,
-  model text default null,
-  vector_follows boolean default false,
-  include_archived boolean default false
-)
-returns public.find_result
+create function public.memory_find(query text default null, kinds text[] default null, project_id text default null,
+  branch text default null, scopes text[] default null, k integer default 10, mode text default 'auto',
+  "where" jsonb default null, since timestamptz default null, until timestamptz default null, max_tokens integer default null,
+  explain boolean default false, query_vector extensions.vector default null, model text default null,
+  vector_follows boolean default false, include_archived boolean default false) returns public.find_result
 language plpgsql volatile set search_path = ''
 as $$
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
   filter constant find.find_filter := row(
-    identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch), identity.given_list(scopes), since, until,
-    "where", include_archived is not true);
+    identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch), identity.given_list(scopes), since,
+    until, "where", include_archived is not true);
   waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
   needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
   route text;
@@ -26992,23 +26359,21 @@ begin
     routes := routes || 'deep'::text;
   end if;
   return find.close_find(
-    found, ranked, case when cardinality(ranked.hits) < least(few, k) then find.suggest(found.request, filter) else '{}' end, k, mode, routes);
+    found, ranked, case when cardinality(ranked.hits) < least(few, k) then find.suggest(found.request, filter) else '{}' end, k,
+    mode, routes);
 end
 $$;
-
-comment on function public.memory_find is
-  'Finds memories that the caller may read, ordered by find.score(): match, recency, nearness of project, '
-  'citations. Without a query: the newest that match. project_id, branch: also those without one. mode: auto, fast '
-  'or deep. k: 1 to 100. query_vector: made by model; vector_follows: if one is needed, nothing is searched. '
-  'Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
+comment on function public.memory_find is 'Finds memories that the caller may read, ordered by find.score(): match, recency, '
+  'nearness of project, citations. Without a query: the newest that match. project_id, branch: also those without one. mode: '
+  'auto, fast or deep. k: 1 to 100. query_vector: made by model; vector_follows: if one is needed, nothing is searched. Audited, '
+  'except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.memory_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/130-memory-find.sql
 --! Included 160-world-model/000-schema.sql
 create schema world_model;
-comment on schema world_model is
-  'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; callers may execute '
-  'only the functions that are granted individually.';
+comment on schema world_model is 'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; '
+  'callers may execute only the functions that are granted individually.';
 grant usage on schema world_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-world-model/000-schema.sql
 --! Included 160-world-model/010-limits.sql
@@ -27016,16 +26381,11 @@ grant usage on schema world_model to l9_agent, l9_admin, l9_platform_admin, l9_w
 
 create function world_model.max_description_bytes() returns integer language sql immutable parallel safe return 1000;
 
-create function world_model.is_version_number(value text)
-returns boolean
-language sql immutable parallel safe
-return value ~ '^\d{1,9}$';
-
-comment on function world_model.max_description_bytes is
-  'The maximum length of the description of a snapshot, in bytes.';
+create function world_model.is_version_number(value text) returns boolean
+language sql immutable parallel safe return value ~ '^\d{1,9}$';
+comment on function world_model.max_description_bytes is 'The maximum length of the description of a snapshot, in bytes.';
 comment on function world_model.is_version_number is
-  'True for the number of a version; where a snapshot or a version can be given, any other text must be the id of a '
-  'snapshot.';
+  'True for the number of a version; where a snapshot or a version can be given, any other text must be the id of a snapshot.';
 
 grant execute on function world_model.max_description_bytes, world_model.is_version_number to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/010-limits.sql
@@ -27038,18 +26398,14 @@ create table public.world_model_settings (
   takes_facts boolean not null default true,
   updated_at timestamptz not null default now()
 );
-
-comment on table public.world_model_settings is
-  'Whether facts change the world models of a tenant. Only a tenant that changed the default has a row. '
-  'set_world_model_settings() writes it.';
+comment on table public.world_model_settings is 'Whether facts change the world models of a tenant. Only a tenant that changed '
+  'the default has a row. set_world_model_settings() writes it.';
 comment on column public.world_model_settings.tenant_id is 'The tenant.';
 comment on column public.world_model_settings.takes_facts is
-  'True (the default) if facts that are extracted, or asserted with into_world, change the world model of their '
-  'readers.';
+  'True (the default) if facts that are extracted, or asserted with into_world, change the world model of their readers.';
 comment on column public.world_model_settings.updated_at is 'When the settings last changed.';
 
-alter table public.world_model_settings enable row level security;
-alter table public.world_model_settings force row level security;
+alter table public.world_model_settings enable row level security, force row level security;
 
 create policy tenant_isolation on public.world_model_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -27058,8 +26414,7 @@ create policy platform_override on public.world_model_settings for select to l9_
   using ((select identity.allow_and_audit_operator_read('world_model_settings')));
 create policy definer_functions on public.world_model_settings to l9_owner using (true);
 
-comment on policy tenant_isolation on public.world_model_settings is
-  'Callers read only the settings of their own tenant.';
+comment on policy tenant_isolation on public.world_model_settings is 'Callers read only the settings of their own tenant.';
 comment on policy scope_access on public.world_model_settings is
   'Every caller in the tenant may read whether its facts change the world.';
 comment on policy platform_override on public.world_model_settings is
@@ -27093,22 +26448,17 @@ begin
   return saved;
 end
 $$;
-
 comment on function public.set_world_model_settings is
-  'Sets whether facts change the world models of a tenant (by default the caller''s own), from the next fact on. '
-  'Values that facts brought into a world before stay there; they still go with their memories and with a '
-  'retraction. For admins with an unlimited token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this '
-  'function writes settings.';
+  'Sets whether facts change the world models of a tenant (by default the caller''s own), from the next fact on. Values that '
+  'facts brought into a world before stay there; they still go with their memories and with a retraction. For admins with an '
+  'unlimited token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes settings.';
 
 grant execute on function public.set_world_model_settings to l9_admin, l9_platform_admin;
 
-create function world_model.takes_facts(tenant_id uuid)
-returns boolean
+create function world_model.takes_facts(tenant_id uuid) returns boolean
 language sql stable set search_path = ''
 return coalesce((select s.takes_facts from public.world_model_settings s where s.tenant_id = takes_facts.tenant_id), true);
-
-comment on function world_model.takes_facts is
-  'True if facts change the world models of this tenant. Not executable by callers.';
+comment on function world_model.takes_facts is 'True if facts change the world models of this tenant. Not executable by callers.';
 --! EndIncluded 160-world-model/015-world-model-settings.sql
 --! Included 160-world-model/020-worlds.sql
 -- The version counter of each world. Whatever changes a world takes its next version or its lock here first, so that
@@ -27118,23 +26468,19 @@ create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0
 );
-
-comment on table world_model.worlds is
-  'The current version number of each world. It is a table of its own so that no version number is used twice, even '
-  'after updates were erased.';
+comment on table world_model.worlds is 'The current version number of each world. It is a table of its own so that no version '
+  'number is used twice, even after updates were erased.';
 comment on column world_model.worlds.state_version is
   'The current version of the world. A transaction that changes the world locks this row.';
 
-alter table world_model.worlds enable row level security;
-alter table world_model.worlds force row level security;
+alter table world_model.worlds enable row level security, force row level security;
 
 create policy definer_functions on world_model.worlds to l9_owner using (true);
 
 comment on policy definer_functions on world_model.worlds is
   'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
 
-create function world_model.lock_world(audience_id uuid)
-returns integer
+create function world_model.lock_world(audience_id uuid) returns integer
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -27145,13 +26491,10 @@ begin
   return version;
 end
 $$;
-
 comment on function world_model.lock_world is
-  'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable '
-  'by callers.';
+  'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable by callers.';
 
-create function world_model.take_next_version(audience_id uuid, expected_version integer)
-returns integer
+create function world_model.take_next_version(audience_id uuid, expected_version integer) returns integer
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -27165,10 +26508,8 @@ begin
   return version + 1;
 end
 $$;
-
-comment on function world_model.take_next_version is
-  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if '
-  'the current version is not expected_version. Not executable by callers.';
+comment on function world_model.take_next_version is 'Takes the next version number of a world and locks the world until the end '
+  'of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
 --! EndIncluded 160-world-model/020-worlds.sql
 --! Included 160-world-model/030-removed-entities.sql
 -- The last versions of entities that were removed. A trigger of world_model_entities writes it; recompute_world() and
@@ -27181,16 +26522,12 @@ create table world_model.removed_entities (
   primary key (audience_id, entity_key)
 );
 alter table world_model.removed_entities alter column entity_key set statistics 0;
-
-comment on table world_model.removed_entities is
-  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, '
-  'its version numbers continue.';
-comment on column world_model.removed_entities.entity_key is
-  'The name of the entity, normalised as in entity_id_normalized.';
+comment on table world_model.removed_entities is 'The last version of each removed entity, kept while an update still names the '
+  'entity: if the entity comes back, its version numbers continue.';
+comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
 comment on column world_model.removed_entities.version is 'The last version that the entity had.';
 
-alter table world_model.removed_entities enable row level security;
-alter table world_model.removed_entities force row level security;
+alter table world_model.removed_entities enable row level security, force row level security;
 
 create policy definer_functions on world_model.removed_entities to l9_owner using (true);
 
@@ -27205,15 +26542,12 @@ create table world_model.stale_worlds (
   audience_id uuid not null,
   state_version integer
 );
-
-comment on table world_model.stale_worlds is
-  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement '
-  'trigger deletes and recomputes them.';
+comment on table world_model.stale_worlds is 'Worlds to recompute before the statement that moves memories ends. A row trigger '
+  'inserts them; a statement trigger deletes and recomputes them.';
 comment on column world_model.stale_worlds.state_version is
   'The version of an update that left the world; null when updates were added or their expiry changed.';
 
-alter table world_model.stale_worlds enable row level security;
-alter table world_model.stale_worlds force row level security;
+alter table world_model.stale_worlds enable row level security, force row level security;
 
 create policy definer_functions on world_model.stale_worlds to l9_owner using (true);
 
@@ -27270,10 +26604,8 @@ create index world_model_updates_readers_idx on public.world_model_updates (tena
 create index world_model_updates_fact_idx on public.world_model_updates (fact_id) where fact_id is not null;
 create index world_model_updates_restores_idx on public.world_model_updates (audience_id, state_version_after)
   where restored_versions is not null;
-
-comment on table public.world_model_updates is
-  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version '
-  'order, an administrator''s before an agent''s, and nothing else.';
+comment on table public.world_model_updates is 'Event log of a world, one insight a row. The current state of the world is the '
+  'fold of these rows in version order, an administrator''s before an agent''s, and nothing else.';
 comment on column public.world_model_updates.update_id is 'UUID version 7.';
 comment on column public.world_model_updates.source_packet is
   'The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.';
@@ -27283,18 +26615,16 @@ comment on column public.world_model_updates.insight_type is
   'The type of the insight, a lower-case word. An update of type restore takes the world back to restored_version.';
 comment on column public.world_model_updates.fact_id is
   'The fact whose value the update brings into the world; null for an insight.';
-comment on column public.world_model_updates.entities is
-  'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a '
-  'key), confidence, delete (true removes the entity).';
+comment on column public.world_model_updates.entities is 'The changes, one object for each entity: entity_id, entity_type, '
+  'attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
 comment on column public.world_model_updates.content is 'The insight in words.';
 comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
 comment on column public.world_model_updates.agent is
   'The creator name of the agent whose statement it is; of an update by a fact, of the agent that states the fact.';
 comment on column public.world_model_updates.is_from_admin is
   'True if that agent was an administrator when it made the statement.';
-comment on column public.world_model_updates.outranked is
-  'What did not change the world because an administrator had set it: objects of entity_id and keys, with names of '
-  'attributes, entity_type or delete.';
+comment on column public.world_model_updates.outranked is 'What did not change the world because an administrator had set it: '
+  'objects of entity_id and keys, with names of attributes, entity_type or delete.';
 comment on column public.world_model_updates.restored_version is
   'For a restore: the version that the world went back to. Null for other updates.';
 comment on column public.world_model_updates.restored_versions is
@@ -27305,15 +26635,16 @@ comment on column public.world_model_updates.state_version_after is 'The version
 comment on column public.world_model_updates.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
--- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
+-- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new
+-- version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
 create trigger _320_stamp_statement before insert on public.world_model_updates
   for each row when (new.fact_id is null) execute function derived.tg__stamp_statement('source_packet');
 -- The entities have been folded into the world by their names, so they are refused rather than redacted.
-call secrets.guard_table('public.world_model_updates', array['correlation_id', 'session_id', 'trace_id', 'insight_type', 'agent'], redacts => false);
+call secrets.guard_table('public.world_model_updates',
+  array['correlation_id', 'session_id', 'trace_id', 'insight_type', 'agent'], redacts => false);
 
-create function world_model.tg_world_model_updates__recompute()
-returns trigger
+create function world_model.tg_world_model_updates__recompute() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
@@ -27325,7 +26656,6 @@ begin
   return null;
 end
 $$;
-
 comment on function world_model.tg_world_model_updates__recompute is
   'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
 
@@ -27375,10 +26705,8 @@ alter table public.world_model_entities
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
 create index world_model_entities_expiry_idx on public.world_model_entities (audience_id, ttl) where ttl is not null;
-
-comment on table public.world_model_entities is
-  'The current state of each world, one entity a row. It is computed from world_model_updates, and recomputed '
-  'whenever one of those is deleted or moves.';
+comment on table public.world_model_entities is 'The current state of each world, one entity a row. It is computed from '
+  'world_model_updates, and recomputed whenever one of those is deleted or moves.';
 comment on column public.world_model_entities.entity_row_id is
   'UUID version 7, for references from other rows. The name of the entity is entity_id.';
 comment on column public.world_model_entities.entity_id is
@@ -27389,19 +26717,14 @@ comment on column public.world_model_entities.entity_type is 'The type of the en
 comment on column public.world_model_entities.attributes is
   'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
 comment on column public.world_model_entities.set_by is
-  'Who set each attribute: for each key the creator and source of who set it last, its memory (packet_id) and '
-  'is_from_admin.';
-comment on column public.world_model_entities.type_set_by is
-  'Who set the type, in the same form; null if nobody did.';
-comment on column public.world_model_entities.is_from_admin is
-  'True if an administrator updated the entity: name, confidence and source are then those of its last update by an '
-  'administrator.';
+  'Who set each attribute: for each key the creator and source of who set it last, its memory (packet_id) and is_from_admin.';
+comment on column public.world_model_entities.type_set_by is 'Who set the type, in the same form; null if nobody did.';
+comment on column public.world_model_entities.is_from_admin is 'True if an administrator updated the entity: name, confidence '
+  'and source are then those of its last update by an administrator.';
 comment on column public.world_model_entities.confidence is
   'The confidence of the last update of the entity that counts, from 0 to 1.';
-comment on column public.world_model_entities.version is
-  'The version of the entity. It rises by one with each change.';
-comment on column public.world_model_entities.source_packet is
-  'The memory behind the last update of the entity that counts.';
+comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
+comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity that counts.';
 comment on column public.world_model_entities.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
@@ -27410,15 +26733,13 @@ call derived.derive_from_packets('public.world_model_entities', 'entity_row_id',
 
 comment on column public.world_model_entities.creator is 'Who made the last update of the entity.';
 comment on column public.world_model_entities.source is 'The source of who made the last update of the entity.';
-comment on column public.world_model_entities.ttl is
-  'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is '
-  'recomputed without that memory.';
+comment on column public.world_model_entities.ttl is 'The time when the first of the memories behind the entity expires. From '
+  'then on the row is hidden, until it is recomputed without that memory.';
 
 -- An entity takes its owner and scope from the updates it is folded from, which took theirs from their source. It does not ask
 -- for the caller's permission again, because deleting a memory refolds other callers' updates, too.
 
-create function world_model.tg_world_model_entities__take_from_update()
-returns trigger
+create function world_model.tg_world_model_entities__take_from_update() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
@@ -27432,15 +26753,13 @@ begin
   return new;
 end
 $$;
-
 comment on function world_model.tg_world_model_entities__take_from_update is
   'Gives an entity the owner, project and scope of its updates. Definer: callers can''t write entities.';
 
 create trigger _300_take_from_update before insert on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__take_from_update();
 
-create function world_model.tg_world_model_entities__record_removal()
-returns trigger
+create function world_model.tg_world_model_entities__record_removal() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
@@ -27450,7 +26769,6 @@ begin
   return null;
 end
 $$;
-
 comment on function world_model.tg_world_model_entities__record_removal is
   'Records the last version of an entity that is removed. Definer: callers can''t write removed_entities.';
 
@@ -27490,15 +26808,12 @@ alter table public.world_model_snapshots
 create index world_model_snapshots_source_idx on public.world_model_snapshots (source_packet);
 create index world_model_snapshots_readers_idx on public.world_model_snapshots (tenant_id, scope, created_at);
 create index world_model_snapshots_world_idx on public.world_model_snapshots (audience_id, state_version);
-
-comment on table public.world_model_snapshots is
-  'Versions of a world that can be compared and restored. A snapshot holds no copy: the updates that make it up are '
-  'folded on request, so it never shows anything that was erased.';
+comment on table public.world_model_snapshots is 'Versions of a world that can be compared and restored. A snapshot holds no '
+  'copy: the updates that make it up are folded on request, so it never shows anything that was erased.';
 comment on column public.world_model_snapshots.snapshot_id is 'UUID version 7.';
 comment on column public.world_model_snapshots.snapshot is
   'The versions of the updates that make up the snapshot; get_world_model(version => …) and diff_world() fold them.';
-comment on column public.world_model_snapshots.state_version is
-  'The version of the world when the snapshot was made.';
+comment on column public.world_model_snapshots.state_version is 'The version of the world when the snapshot was made.';
 comment on column public.world_model_snapshots.entity_count is
   'The number of entities in the snapshot. Entities erased since are not counted.';
 comment on column public.world_model_snapshots.relation_count is
@@ -27507,8 +26822,7 @@ comment on column public.world_model_snapshots.description is
   'The purpose of the snapshot in the words of its creator: at most 1000 bytes.';
 comment on column public.world_model_snapshots.created_by is 'The caller that made the snapshot.';
 comment on column public.world_model_snapshots.source_packet is
-  'The memory that records the snapshot. The snapshot is deleted when that memory is deleted or moves to another '
-  'world.';
+  'The memory that records the snapshot. The snapshot is deleted when that memory is deleted or moves to another world.';
 comment on column public.world_model_snapshots.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
@@ -27521,8 +26835,7 @@ call secrets.guard_table('public.world_model_snapshots', array['correlation_id',
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
 
-create function world_model.world_lineage(audience_id uuid, version integer)
-returns int4multirange
+create function world_model.world_lineage(audience_id uuid, version integer) returns int4multirange
 language sql stable parallel safe set search_path = ''
 begin atomic
   select coalesce(
@@ -27534,34 +26847,28 @@ begin atomic
      limit 1),
     int4multirange(int4range(0, world_lineage.version, '(]')));
 end;
-
-comment on function world_model.world_lineage is
-  'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those '
-  'of the restored state and all since.';
+comment on function world_model.world_lineage is 'The versions of the updates that make up a version of a world: all versions up '
+  'to it or, after a restore, those of the restored state and all since.';
 
 create function world_model.setter(by public.world_model_updates) returns jsonb
 language sql immutable parallel safe
 return jsonb_build_object(
   'creator', (by).agent, 'source', (by).source, 'packet_id', (by).source_packet, 'is_from_admin', (by).is_from_admin);
-
-comment on function world_model.setter is
-  'Who set an attribute by this update, as world_model_entities.set_by has it.';
+comment on function world_model.setter is 'Who set an attribute by this update, as world_model_entities.set_by has it.';
 
 create function world_model.packets_of_setters(set_by jsonb) returns setof uuid
 language sql immutable parallel safe set search_path = ''
 begin atomic
   select (s.value ->> 'packet_id')::uuid from jsonb_each(set_by) as s where s.value ->> 'packet_id' is not null;
 end;
-
 comment on function world_model.packets_of_setters is
   'The memories by which attributes were set, for the audit row of who is shown them.';
 
 -- Looks for the last delete of each entity, drops what came before it, and keeps for each attribute the last value of
 -- an administrator or else of an agent. merge_into_entity() must give the same.
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
-returns table (
-  entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,
-  creator text, source text, set_by jsonb, type_set_by jsonb, is_from_admin boolean)
+returns table (entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision,
+  source_packet uuid, ttl timestamptz, creator text, source text, set_by jsonb, type_set_by jsonb, is_from_admin boolean)
 language sql stable parallel safe set search_path = ''
 begin atomic
   with changes as (
@@ -27573,7 +26880,8 @@ begin atomic
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
   ), dated_changes as (
     select c.*,
-      max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key, c.is_from_admin) as deleted_at_version,
+      max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key,
+        c.is_from_admin) as deleted_at_version,
       max(c.version) filter (where c.entity -> 'delete' = 'true' and c.is_from_admin) over (partition by c.entity_key)
         as removed_at_version
     from changes c
@@ -27604,9 +26912,11 @@ begin atomic
     select c.entity_key,
       -- An administrator's spelling or, if there is none, an agent's; later ones don't change it.
       (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version))[1] as entity_id,
-      (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1]
+      (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc)
+        filter (where c.entity ? 'entity_type'))[1]
         as entity_type,
-      (array_agg(c.set_by order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1] as type_set_by,
+      (array_agg(c.set_by order by c.is_from_admin desc, c.version desc)
+        filter (where c.entity ? 'entity_type'))[1] as type_set_by,
       (array_agg(c.confidence order by c.is_from_admin desc, c.version desc))[1] as confidence,
       (array_agg(c.source_packet order by c.is_from_admin desc, c.version desc))[1] as source_packet,
       (array_agg(c.creator order by c.is_from_admin desc, c.version desc))[1] as creator,
@@ -27615,22 +26925,19 @@ begin atomic
       min(c.ttl) as ttl
     from effective_changes c group by c.entity_key
   )
-  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl,
-    e.creator, e.source, coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
+  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence,
+    e.source_packet, e.ttl, e.creator, e.source, coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
-
 comment on function world_model.fold_world is
-  'The entities that the updates of these versions make up: for each attribute the last value that an administrator '
-  'set or, if none did, an agent, since the entity was last deleted. Expired updates are left out.';
+  'The entities that the updates of these versions make up: for each attribute the last value that an administrator set or, if '
+  'none did, an agent, since the entity was last deleted. Expired updates are left out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
 comment on type world_model.world_size is
-  'The number of entities in a state of a world, and the number of attribute values that name another of these '
-  'entities.';
+  'The number of entities in a state of a world, and the number of attribute values that name another of these entities.';
 
-create function world_model.measure_world(audience_id uuid, versions int4multirange)
-returns world_model.world_size
+create function world_model.measure_world(audience_id uuid, versions int4multirange) returns world_model.world_size
 language sql stable parallel safe set search_path = ''
 begin atomic
   with folded as materialized (
@@ -27643,21 +26950,17 @@ begin atomic
      join folded other on other.entity_key = entities.normalise_name(named.name #>> '{}') and other.entity_key <> f.entity_key)
   )::world_model.world_size;
 end;
+comment on function world_model.measure_world is 'Counts the entities that the updates of these versions make up, and the '
+  'attribute values, also members of lists, that name another of these entities.';
 
-comment on function world_model.measure_world is
-  'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, '
-  'that name another of these entities.';
-
-grant execute on function
-  world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
-to l9_agent, l9_admin;
+grant execute on function world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
+  to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-fold-world.sql
 --! Included 160-world-model/090-recompute-world.sql
 -- Computes the entities of a world from its updates again, and the counts of snapshots that lost one. Triggers call
 -- it after deletes and moves; a restore calls it, and so does an update of a world with expired entities.
 
-create function world_model.recompute_world(audience_id uuid, counts_as_change boolean)
-returns void
+create function world_model.recompute_world(audience_id uuid, counts_as_change boolean) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -27695,9 +26998,10 @@ begin
         is distinct from (f.source_packet, f.ttl, f.creator, f.source, f.set_by, f.type_set_by, f.is_from_admin)
   )
   insert into public.world_model_entities (
-    entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl, creator, source)
-  select f.entity_id, f.entity_type, f.attributes, f.set_by, f.type_set_by, f.is_from_admin, f.confidence, 1 + coalesce(d.version, 0),
-    f.source_packet, f.ttl, f.creator, f.source
+    entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl, creator,
+    source)
+  select f.entity_id, f.entity_type, f.attributes, f.set_by, f.type_set_by, f.is_from_admin, f.confidence,
+    1 + coalesce(d.version, 0), f.source_packet, f.ttl, f.creator, f.source
   from folded f
   left join world_model.removed_entities d on d.audience_id = world and d.entity_key = f.entity_key
   where not exists (
@@ -27713,13 +27017,10 @@ begin
     or exists (select from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = d.entity_key));
 end
 $$;
+comment on function world_model.recompute_world is 'Recomputes the entities of a world from its updates. With counts_as_change '
+  'this is a new version of the world. Not executable by callers.';
 
-comment on function world_model.recompute_world is
-  'Recomputes the entities of a world from its updates. With counts_as_change this is a new version of the world. '
-  'Not executable by callers.';
-
-create function world_model.recompute_world_without(audience_id uuid, lost_versions integer[])
-returns void
+create function world_model.recompute_world_without(audience_id uuid, lost_versions integer[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -27732,16 +27033,13 @@ begin
     and exists (select from unnest(lost_versions) as lost (version) where lost.version <@ other.snapshot);
 end
 $$;
-
 comment on function world_model.recompute_world_without is
-  'Recomputes a world and the counts of its snapshots after it lost the updates of these versions. Not executable '
-  'by callers.';
+  'Recomputes a world and the counts of its snapshots after it lost the updates of these versions. Not executable by callers.';
 --! EndIncluded 160-world-model/090-recompute-world.sql
 --! Included 160-world-model/100-follow-memories.sql
 -- Updates and snapshots follow their memory when it moves to other readers or is to expire at another time.
 
-create function world_model.tg_packet_store__worlds_follow()
-returns trigger
+create function world_model.tg_packet_store__worlds_follow() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -27758,13 +27056,15 @@ begin
     return null;
   end if;
   -- Every transaction locks worlds in the order of their ids, so that two can't deadlock.
-  perform world_model.lock_world(w.audience_id) from (values (target), (former)) as w (audience_id) group by w.audience_id order by w.audience_id;
+  perform world_model.lock_world(w.audience_id) from (values (target), (former)) as w (audience_id) group by w.audience_id
+    order by w.audience_id;
   for world_update in
     select u.update_id, u.audience_id, u.state_version_after from public.world_model_updates u
     where u.source_packet = new.packet_id order by u.state_version_after
   loop
     if world_update.audience_id = target then
-      update public.world_model_updates u set ttl = new.ttl, updated_at = clock_timestamp() where u.update_id = world_update.update_id;
+      update public.world_model_updates u set ttl = new.ttl, updated_at = clock_timestamp()
+      where u.update_id = world_update.update_id;
     else
       update world_model.worlds w set state_version = w.state_version + 1 where w.audience_id = target
       returning w.state_version into next_version;
@@ -27782,15 +27082,12 @@ begin
   return null;
 end
 $$;
-
-comment on function world_model.tg_packet_store__worlds_follow is
-  'Moves updates with their memory: they become the newest updates of the other world. Definer: callers can''t '
-  'write these tables.';
+comment on function world_model.tg_packet_store__worlds_follow is 'Moves updates with their memory: they become the newest '
+  'updates of the other world. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_worlds_follow', 'world_model.tg_packet_store__worlds_follow');
 
-create function world_model.tg_packet_store__recompute_worlds()
-returns trigger
+create function world_model.tg_packet_store__recompute_worlds() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -27806,10 +27103,8 @@ begin
   return null;
 end
 $$;
-
-comment on function world_model.tg_packet_store__recompute_worlds is
-  'Recomputes, at the end of a statement that moved memories, the worlds that lost or gained updates. Definer: '
-  'callers can''t write these tables.';
+comment on function world_model.tg_packet_store__recompute_worlds is 'Recomputes, at the end of a statement that moved memories, '
+  'the worlds that lost or gained updates. Definer: callers can''t write these tables.';
 
 create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
   for each statement execute function world_model.tg_packet_store__recompute_worlds();
@@ -27818,8 +27113,7 @@ create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id,
 -- Checks an insight before it is applied. apply_world_update() calls check_insight(), which calls the others for each
 -- entity.
 
-create function world_model.check_keys(value jsonb, allowed text[], field text)
-returns void
+create function world_model.check_keys(value jsonb, allowed text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -27831,18 +27125,17 @@ begin
   end if;
 end
 $$;
-
 comment on function world_model.check_keys is
   'Raises L9VAL, naming the field and the allowed keys, if an object has another key.';
 
 -- Types are checked before values, because a cast of a wrong type would raise an error that names no field.
-create function world_model.check_insight_entity(entity jsonb)
-returns jsonb
+create function world_model.check_insight_entity(entity jsonb) returns jsonb
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   if jsonb_typeof(entity) <> 'object' or jsonb_typeof(entity -> 'entity_id') is distinct from 'string' then
-    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id', 'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id',
+      'insight.entities');
   end if;
   perform entities.check_name(entity ->> 'entity_id', 'insight.entities.entity_id');
   perform world_model.check_keys(entity, '{entity_id,entity_type,attributes,confidence,delete}', 'insight.entities');
@@ -27869,21 +27162,19 @@ begin
     || jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'));
 end
 $$;
-
 comment on function world_model.check_insight_entity is
-  'Checks what an insight says about one entity, and returns it without empty keys. Raises L9VAL or L9LIM, naming '
-  'the field.';
+  'Checks what an insight says about one entity, and returns it without empty keys. Raises L9VAL or L9LIM, naming the field.';
 
 -- Size and depth come first, so that nothing walks through a value that is refused for them anyway.
-create function world_model.check_insight(insight jsonb)
-returns jsonb
+create function world_model.check_insight(insight jsonb) returns jsonb
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   entities jsonb;
 begin
   if insight is null or jsonb_typeof(insight) <> 'object' then
-    perform identity.raise_error('L9VAL', 'insight: must be an object with insight_type, content, confidence and entities', 'insight');
+    perform identity.raise_error('L9VAL', 'insight: must be an object with insight_type, content, confidence and entities',
+      'insight');
   end if;
   perform identity.check_bytes(insight::text, 262144, 'insight');
   if jsonb_path_exists(insight, '$.**{64}') then
@@ -27895,22 +27186,26 @@ begin
     perform identity.raise_error('L9VAL',
       'insight.insight_type: must be a word of lower-case letters, digits and _, at most 63 characters', 'insight.insight_type');
   elsif insight ->> 'insight_type' = 'restore' then
-    perform identity.raise_error('L9VAL', 'insight.insight_type: restore is reserved for restore_world()', 'insight.insight_type');
+    perform identity.raise_error('L9VAL', 'insight.insight_type: restore is reserved for restore_world()',
+      'insight.insight_type');
   elsif jsonb_typeof(insight -> 'content') not in ('string', 'null') then
     perform identity.raise_error('L9VAL', 'insight.content: must be a text', 'insight.content');
-  elsif jsonb_typeof(insight -> 'insight_id') not in ('string', 'null') or not pg_input_is_valid(insight ->> 'insight_id', 'uuid') then
+  elsif jsonb_typeof(insight -> 'insight_id') not in ('string', 'null')
+      or not pg_input_is_valid(insight ->> 'insight_id', 'uuid') then
     perform identity.raise_error('L9VAL', 'insight.insight_id: must be a uuid', 'insight.insight_id');
   elsif jsonb_typeof(insight -> 'confidence') not in ('number', 'null') then
     perform identity.raise_error('L9VAL', 'insight.confidence: must be from 0 to 1', 'insight.confidence');
   elsif jsonb_typeof(insight -> 'entities') not in ('array', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id', 'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id',
+      'insight.entities');
   end if;
   perform identity.check_bytes(insight ->> 'content', 65536, 'insight.content');
   perform entities.check_confidence(coalesce((insight ->> 'confidence')::double precision, 1), 'insight.confidence');
 
   entities := coalesce(nullif(insight -> 'entities', 'null'), '[]');
   if jsonb_array_length(entities) > 200 then
-    perform identity.raise_error('L9LIM', format('insight.entities: at most 200, got %s', jsonb_array_length(entities)), 'insight.entities');
+    perform identity.raise_error('L9LIM', format('insight.entities: at most 200, got %s', jsonb_array_length(entities)),
+      'insight.entities');
   end if;
   entities := coalesce((
     select jsonb_agg(world_model.check_insight_entity(change.entity) order by change.place)
@@ -27922,14 +27217,11 @@ begin
   return insight || jsonb_build_object('entities', entities);
 end
 $$;
+comment on function world_model.check_insight is 'Checks an insight and its entities (at most 200 of them, 256 KiB in all) and '
+  'returns it. Raises L9VAL or L9LIM, naming the field.';
 
-comment on function world_model.check_insight is
-  'Checks an insight and its entities (at most 200 of them, 256 KiB in all) and returns it. Raises L9VAL or L9LIM, '
-  'naming the field.';
-
-grant execute on function
-  world_model.check_keys, world_model.check_insight_entity, world_model.check_insight
-to l9_agent, l9_admin;
+grant execute on function world_model.check_keys, world_model.check_insight_entity, world_model.check_insight
+  to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/110-check-insight.sql
 --! Included 160-world-model/120-apply-world-update.sql
 -- Changes a world by an insight. The operation update_world_model of the gateway calls apply_world_update(), and
@@ -27947,7 +27239,8 @@ declare
   removed_keys text[];
   is_header boolean;
 begin
-  select e.* into entity from public.world_model_entities e where e.audience_id = applied.audience_id and e.entity_id_normalized = key;
+  select e.* into entity from public.world_model_entities e where e.audience_id = applied.audience_id
+    and e.entity_id_normalized = key;
   if change -> 'delete' = 'true' then
     if entity.is_from_admin and not applied.is_from_admin then
       -- Attributes that agents have set go, those of administrators stay.
@@ -27965,7 +27258,8 @@ begin
     return array(select k.key from jsonb_object_keys(change - 'entity_id') as k (key) order by k.key);
   elsif not applied.is_from_admin then
     outranked := array(
-      select a.key from jsonb_object_keys(new_attributes) as a (key) where entity.set_by -> a.key -> 'is_from_admin' = 'true' order by a.key);
+      select a.key from jsonb_object_keys(new_attributes) as a (key) where entity.set_by -> a.key -> 'is_from_admin' = 'true'
+      order by a.key);
     new_attributes := new_attributes - outranked;
     if entity.type_set_by -> 'is_from_admin' = 'true' and change ? 'entity_type' then
       change := change - 'entity_type';
@@ -27999,25 +27293,25 @@ begin
     set entity_id = entity.entity_id, entity_type = entity.entity_type, attributes = entity.attributes, set_by = entity.set_by,
       type_set_by = entity.type_set_by, is_from_admin = entity.is_from_admin, confidence = entity.confidence,
       version = e.version + (is_header or new_attributes <> '{}' or change ? 'entity_type')::integer,
-      source_packet = entity.source_packet, creator = entity.creator, source = entity.source, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
+      source_packet = entity.source_packet, creator = entity.creator, source = entity.source, ttl = least(e.ttl, applied.ttl),
+      updated_at = clock_timestamp()
     where e.entity_row_id = entity.entity_row_id;
   else
     insert into public.world_model_entities as e (
-      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, creator, source, ttl)
+      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, creator,
+      source, ttl)
     values (
-      entity.entity_id, entity.entity_type, entity.attributes, entity.set_by, entity.type_set_by, entity.is_from_admin, entity.confidence,
-      1 + coalesce((
-        select d.version from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key), 0),
-      entity.source_packet, entity.creator, entity.source, applied.ttl);
+      entity.entity_id, entity.entity_type, entity.attributes, entity.set_by, entity.type_set_by, entity.is_from_admin,
+      entity.confidence, 1 + coalesce((
+        select d.version from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key),
+      0), entity.source_packet, entity.creator, entity.source, applied.ttl);
     delete from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key;
   end if;
   return outranked;
 end
 $$;
-
-comment on function world_model.merge_into_entity is
-  'Merges what an update says about one entity into it, with the same result as fold_world(), and returns what an '
-  'administrator''s word outranks. Not executable by callers.';
+comment on function world_model.merge_into_entity is 'Merges what an update says about one entity into it, with the same result '
+  'as fold_world(), and returns what an administrator''s word outranks. Not executable by callers.';
 
 create function world_model.merge_update(applied public.world_model_updates) returns public.world_model_updates
 language plpgsql volatile set search_path = ''
@@ -28026,7 +27320,8 @@ declare
   change jsonb;
   keys text[];
 begin
-  for change in select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place) order by c.place loop
+  for change in select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place)
+    order by c.place loop
     keys := world_model.merge_into_entity(applied, change);
     if keys <> '{}' then
       applied.outranked := applied.outranked || jsonb_build_object('entity_id', change -> 'entity_id', 'keys', to_jsonb(keys));
@@ -28038,7 +27333,6 @@ begin
   return applied;
 end
 $$;
-
 comment on function world_model.merge_update is
   'Merges an update into the entities of its world, and records what was outranked. Not executable by callers.';
 
@@ -28060,25 +27354,17 @@ begin
   insert into public.world_model_updates as u (
     source_packet, insight_id, insight_type, entities, content, confidence, state_version_before, state_version_after)
   values (
-    source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
-    checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
+    source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type',
+    checked -> 'entities', checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
   return world_model.merge_update(applied);
 end
 $$;
+comment on function world_model.write_world_update is 'Does the work of apply_world_update() for an existing memory. The caller '
+  'must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
-comment on function world_model.write_world_update is
-  'Does the work of apply_world_update() for an existing memory. The caller must see the memory and may write in '
-  'its scope and project. Definer: callers can''t write these tables.';
-
-create function public.apply_world_update(
-  insight jsonb,
-  expected_version integer default null,
-  source_packet uuid default null,
-  scope text default 'developer',
-  project_id text default null
-)
-returns public.world_model_updates
+create function public.apply_world_update(insight jsonb, expected_version integer default null, source_packet uuid default null,
+  scope text default 'developer', project_id text default null) returns public.world_model_updates
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -28090,12 +27376,10 @@ begin
     derived.packet_for('insight', insight ->> 'content', scope, project_id, source_packet), insight, expected_version);
 end
 $$;
-
-comment on function public.apply_world_update is
-  'Changes the world of source_packet by an insight; without it the content is saved as a memory of kind insight in '
-  'this scope and project. insight: insight_type, content, confidence and at most 200 entities, each with '
-  'entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: if it is '
-  'another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+comment on function public.apply_world_update is 'Changes the world of source_packet by an insight; without it the content is '
+  'saved as a memory of kind insight in this scope and project. insight: insight_type, content, confidence and at most 200 '
+  'entities, each with entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: '
+  'if it is another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_update to l9_agent, l9_admin;
 grant execute on function public.apply_world_update to l9_agent, l9_admin;
@@ -28104,7 +27388,8 @@ grant execute on function public.apply_world_update to l9_agent, l9_admin;
 -- Finds the world and the version that a caller means: by scope and project, by audience_id, by a number or by the id
 -- of a snapshot. get_world_model(), diff_world() and restore_world() call it.
 
-create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
+create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer,
+  versions int4multirange);
 comment on type world_model.world_version is 'A version of a world, current or former.';
 
 -- Without an audience_id the world is computed from the caller's claims and need not exist yet; with one it must have
@@ -28127,7 +27412,8 @@ begin
     elsif packets.scope_has_projects(resolve_world.scope) and project_id is null then
       perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
     elsif not packets.scope_has_projects(resolve_world.scope) and project_id is not null then
-      perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
+      perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope),
+        'project_id');
     end if;
     resolved.scope := resolve_world.scope;
     resolved.project_id := resolve_world.project_id;
@@ -28144,18 +27430,18 @@ begin
     ) visible
     limit 1;
     if not found then
-      perform identity.raise_error('L9OWN', format('audience_id: world %s does not exist, or is not yours', resolve_world.audience_id), 'audience_id');
+      perform identity.raise_error('L9OWN',
+        format('audience_id: world %s does not exist, or is not yours', resolve_world.audience_id), 'audience_id');
     end if;
   end if;
-  resolved.state_version := coalesce((select w.state_version from world_model.worlds w where w.audience_id = resolved.audience_id), 0);
+  resolved.state_version := coalesce((select w.state_version from world_model.worlds w
+    where w.audience_id = resolved.audience_id), 0);
   return resolved;
 end
 $$;
-
-comment on function world_model.resolve_world is
-  'Resolves a scope and project (null: the default of the caller) to the caller''s own world, that of its org and '
-  'user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, '
-  'L9VAL or L9OWN. Definer: reads the versions of worlds.';
+comment on function world_model.resolve_world is 'Resolves a scope and project (null: the default of the caller) to the '
+  'caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the '
+  'current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
 
 -- A snapshot is read under the policies of the caller, which is why this function runs with the caller's rights and
 -- leaves only the version counter to resolve_world().
@@ -28175,20 +27461,21 @@ begin
     from public.world_model_snapshots s
     where s.snapshot_id = point::uuid and (resolve_version.audience_id is null or s.audience_id = resolve_version.audience_id);
     if not found then
-      perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours, or is of another world', field, point), field);
+      perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours, or is of another world', field,
+        point), field);
     end if;
     return resolved;
   end if;
   resolved := world_model.resolve_world(scope, project_id, audience_id);
   if point::integer > resolved.state_version then
-    perform identity.raise_error('L9VAL', format('%s: at most %s, the current version of the world', field, resolved.state_version), field);
+    perform identity.raise_error('L9VAL',
+      format('%s: at most %s, the current version of the world', field, resolved.state_version), field);
   end if;
   resolved.state_version := coalesce(point::integer, resolved.state_version);
   resolved.versions := world_model.world_lineage(resolved.audience_id, resolved.state_version);
   return resolved;
 end
 $$;
-
 comment on function world_model.resolve_version is
   'Resolves the id of a snapshot, a version of a world, or null for its current version.';
 
@@ -28197,17 +27484,8 @@ grant execute on function world_model.resolve_world, world_model.resolve_version
 --! Included 160-world-model/140-get-world-model.sql
 -- The operation get_world_model, with the types that it answers.
 
-create type public.world_entity as (
-  entity_id text,
-  entity_type text,
-  attributes jsonb,
-  confidence double precision,
-  version integer,
-  source_packet uuid,
-  creator text,
-  source text,
-  set_by jsonb
-);
+create type public.world_entity as (entity_id text, entity_type text, attributes jsonb, confidence double precision,
+  version integer, source_packet uuid, creator text, source text, set_by jsonb);
 comment on type public.world_entity is 'An entity of a world.';
 comment on column public.world_entity.entity_id is
   'The name of the entity, as an administrator spelled it first or, if none named it, an agent.';
@@ -28219,43 +27497,27 @@ comment on column public.world_entity.version is
   'The version of the entity. It rises by one with each change; null in a former version of the world.';
 comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity that counts.';
 comment on column public.world_entity.creator is 'Who made the last update of the entity that counts.';
-comment on column public.world_entity.source is
-  'The source of who made it; of an update by a job, the source of the memory.';
+comment on column public.world_entity.source is 'The source of who made it; of an update by a job, the source of the memory.';
 comment on column public.world_entity.set_by is
-  'Who set each attribute: for each key the creator and source of who set it, the memory (packet_id) and '
-  'is_from_admin.';
+  'Who set each attribute: for each key the creator and source of who set it, the memory (packet_id) and is_from_admin.';
 
-create type public.world_model as (
-  audience_id uuid,
-  scope text,
-  project_id text,
-  version integer,
-  entity_count integer,
-  entities public.world_entity[]
-);
+create type public.world_model as (audience_id uuid, scope text, project_id text, version integer, entity_count integer,
+  entities public.world_entity[]);
 comment on type public.world_model is 'A world at one of its versions.';
 comment on column public.world_model.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 comment on column public.world_model.scope is 'The scope of the world.';
 comment on column public.world_model.project_id is 'The project of the world; null in scope global.';
-comment on column public.world_model.version is
-  'The version of the world. apply_world_update() takes it as expected_version.';
+comment on column public.world_model.version is 'The version of the world. apply_world_update() takes it as expected_version.';
 comment on column public.world_model.entity_count is
   'The number of entities that match. It can be larger than the number in entities, which max_entities limits.';
 comment on column public.world_model.entities is 'The entities that match, sorted by name.';
 
 -- The current version is read from the stored entities, a former one is folded from the updates; both halves of one
 -- statement have the same filters.
-create function public.get_world_model(
-  scope text default 'developer',
-  project_id text default null,
-  entity_ids text[] default null,
-  entity_type text default null,
-  version integer default null,
-  max_entities integer default 100,
-  audience_id uuid default null
-)
-returns public.world_model
+create function public.get_world_model(scope text default 'developer', project_id text default null,
+  entity_ids text[] default null, entity_type text default null, version integer default null, max_entities integer default 100,
+  audience_id uuid default null) returns public.world_model
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -28272,9 +27534,10 @@ begin
   elsif get_world_model.version < 0 then
     perform identity.raise_error('L9VAL', 'version: must be 0 or more', 'version');
   end if;
-  wanted_keys := case when entity_ids is not null then array(select entities.normalise_name(i.id) from unnest(entity_ids) as i (id)) end;
-  resolved := world_model.resolve_version(get_world_model.version::text, 'version', get_world_model.scope, get_world_model.project_id,
-    get_world_model.audience_id);
+  wanted_keys := case when entity_ids is not null then array(select entities.normalise_name(i.id)
+    from unnest(entity_ids) as i (id)) end;
+  resolved := world_model.resolve_version(get_world_model.version::text, 'version', get_world_model.scope,
+    get_world_model.project_id, get_world_model.audience_id);
   result.audience_id := resolved.audience_id;
   result.scope := resolved.scope;
   result.project_id := resolved.project_id;
@@ -28297,7 +27560,8 @@ begin
   select (select count(*) from matching),
     coalesce((
       select array_agg(row(
-        f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet, f.creator, f.source, f.set_by)::public.world_entity
+        f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet, f.creator, f.source,
+        f.set_by)::public.world_entity
         order by f.entity_id)
       from first f), '{}')
   into result.entity_count, result.entities;
@@ -28312,20 +27576,17 @@ begin
   return result;
 end
 $$;
-
-comment on function public.get_world_model is
-  'The world of a scope and project, now or at a former version: its version and its entities by name, at most '
-  'max_entities (1 to 1000); entity_ids, entity_type: only these. It is that of the caller''s own org and user, '
-  'unless audience_id names another that it may read. Nothing that was erased since is shown. Writes a READ audit '
-  'row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
+comment on function public.get_world_model is 'The world of a scope and project, now or at a former version: its version and its '
+  'entities by name, at most max_entities (1 to 1000); entity_ids, entity_type: only these. It is that of the caller''s own org '
+  'and user, unless audience_id names another that it may read. Nothing that was erased since is shown. Writes a READ audit row, '
+  'hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.get_world_model to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/140-get-world-model.sql
 --! Included 160-world-model/150-snapshot-world.sql
 -- Records the current version of a world under an id. Callers reach snapshot_world() over GraphQL and psql.
 
-create function world_model.write_world_snapshot(source_packet uuid, description text)
-returns public.world_model_snapshots
+create function world_model.write_world_snapshot(source_packet uuid, description text) returns public.world_model_snapshots
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -28346,18 +27607,11 @@ begin
   return saved;
 end
 $$;
+comment on function world_model.write_world_snapshot is 'Does the work of snapshot_world() for an existing memory. The caller '
+  'must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
-comment on function world_model.write_world_snapshot is
-  'Does the work of snapshot_world() for an existing memory. The caller must see the memory and may write in its '
-  'scope and project. Definer: callers can''t write these tables.';
-
-create function public.snapshot_world(
-  description text default null,
-  scope text default 'developer',
-  project_id text default null,
-  source_packet uuid default null
-)
-returns public.world_model_snapshots
+create function public.snapshot_world(description text default null, scope text default 'developer', project_id text default null,
+  source_packet uuid default null) returns public.world_model_snapshots
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -28370,11 +27624,9 @@ begin
     description);
 end
 $$;
-
-comment on function public.snapshot_world is
-  'Records the current version of the world of a scope and project (or of the world of source_packet), to compare '
-  'with and to restore later. Without source_packet a memory of kind world_snapshot is saved; the snapshot is '
-  'deleted with it. A snapshot holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
+comment on function public.snapshot_world is 'Records the current version of the world of a scope and project (or of the world '
+  'of source_packet), to compare with and to restore later. Without source_packet a memory of kind world_snapshot is saved; the '
+  'snapshot is deleted with it. A snapshot holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_snapshot to l9_agent, l9_admin;
 grant execute on function public.snapshot_world to l9_agent, l9_admin;
@@ -28382,67 +27634,45 @@ grant execute on function public.snapshot_world to l9_agent, l9_admin;
 --! Included 160-world-model/160-diff-world.sql
 -- Compares two versions of a world. Callers reach diff_world() over GraphQL and psql.
 
-create type public.world_difference as (
-  entity_id text,
-  change text,
-  entity_type text,
-  former_type text,
-  attributes jsonb,
-  former_attributes jsonb,
-  confidence double precision,
-  former_confidence double precision,
-  set_by jsonb,
-  former_set_by jsonb
-);
+create type public.world_difference as (entity_id text, change text, entity_type text, former_type text, attributes jsonb,
+  former_attributes jsonb, confidence double precision, former_confidence double precision, set_by jsonb, former_set_by jsonb);
 comment on type public.world_difference is 'The difference of one entity between two versions of a world.';
 comment on column public.world_difference.entity_id is
   'The name of the entity as spelled in the later version, or in the earlier version if it was removed.';
 comment on column public.world_difference.entity_type is 'The type of the entity in the later version.';
 comment on column public.world_difference.former_type is 'The type of the entity in the earlier version.';
-comment on column public.world_difference.confidence is
-  'The confidence of the entity in the later version, from 0 to 1.';
+comment on column public.world_difference.confidence is 'The confidence of the entity in the later version, from 0 to 1.';
 comment on column public.world_difference.former_confidence is
   'The confidence of the entity in the earlier version, from 0 to 1.';
 comment on column public.world_difference.change is 'The kind of change: added, removed or changed.';
 comment on column public.world_difference.attributes is
   'The attributes that differ, with their values in the later version; null for one that was removed.';
-comment on column public.world_difference.set_by is
-  'Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity '
-  'that was removed.';
+comment on column public.world_difference.set_by is 'Who set each of the attributes that differ in the later version, as in '
+  'get_world_model(); null for an entity that was removed.';
 comment on column public.world_difference.former_set_by is
   'Who set each of the attributes that differ in the earlier version; null for an entity that was added.';
 comment on column public.world_difference.former_attributes is
   'The attributes that differ, with their values in the earlier version; null for one that was added.';
 
-create function world_model.changed_keys(attributes jsonb, other_attributes jsonb)
-returns jsonb
+create function world_model.changed_keys(attributes jsonb, other_attributes jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
 return coalesce((
   select pg_catalog.jsonb_object_agg(a.key, attributes -> a.key)
   from pg_catalog.jsonb_object_keys(attributes || other_attributes) as a (key)
   where attributes -> a.key is distinct from other_attributes -> a.key), '{}');
-
 comment on function world_model.changed_keys is
   'The keys that differ between two objects, with their values in the first; null for a key that the first lacks.';
 
-create function world_model.setters_of(set_by jsonb, attributes jsonb)
-returns jsonb
+create function world_model.setters_of(set_by jsonb, attributes jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
 return case when attributes is not null then coalesce((
   select pg_catalog.jsonb_object_agg(s.key, s.value) from pg_catalog.jsonb_each(set_by) as s where attributes ? s.key), '{}') end;
-
 comment on function world_model.setters_of is 'Who set these attributes.';
 
 -- Resolves first whichever of a and b is a snapshot, because it says of which world the other one is a version. Then
 -- both are folded and joined by the names of entities.
-create function public.diff_world(
-  a text,
-  b text default null,
-  scope text default 'developer',
-  project_id text default null,
-  audience_id uuid default null
-)
-returns setof public.world_difference
+create function public.diff_world(a text, b text default null, scope text default 'developer', project_id text default null,
+  audience_id uuid default null) returns setof public.world_difference
 language plpgsql volatile set search_path = '' rows 100
 as $$
 declare
@@ -28458,7 +27688,8 @@ begin
   if b_is_snapshot then
     later := world_model.resolve_version(b, 'b', diff_world.scope, diff_world.project_id, diff_world.audience_id);
   end if;
-  earlier := world_model.resolve_version(a, 'a', diff_world.scope, diff_world.project_id, coalesce(later.audience_id, diff_world.audience_id));
+  earlier := world_model.resolve_version(a, 'a', diff_world.scope, diff_world.project_id,
+    coalesce(later.audience_id, diff_world.audience_id));
   if b_is_snapshot is distinct from true then
     later := world_model.resolve_version(b, 'b', earlier.scope, earlier.project_id, case
       when not world_model.is_version_number(a) then earlier.audience_id else diff_world.audience_id end);
@@ -28473,8 +27704,10 @@ begin
     full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
     cross join lateral (
       select
-        case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end as attributes,
-        case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end as former) c
+        case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}'))
+          end as attributes,
+        case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}'))
+          end as former) c
     where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
       or o.entity_key is null or n.entity_key is null
     order by coalesce(n.entity_id, o.entity_id));
@@ -28490,12 +27723,10 @@ begin
   return query select d.* from unnest(differences) d;
 end
 $$;
-
 comment on function public.diff_world is
-  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current '
-  'version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates '
-  'that are left, so that neither shows anything that was erased. Writes a READ audit row, hence volatile. Errors: '
-  'L9VAL, L9SCP, L9OWN, L9AUT.';
+  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities '
+  'added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither '
+  'shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.changed_keys, world_model.setters_of to l9_agent, l9_admin;
 grant execute on function public.diff_world to l9_agent, l9_admin;
@@ -28519,7 +27750,8 @@ begin
   if world_model.is_version_number(snapshot) then
     target_version := snapshot::integer;
     if target_version >= version then
-      perform identity.raise_error('L9VAL', format('snapshot: at most %s, the current version of the world', version - 1), 'snapshot');
+      perform identity.raise_error('L9VAL', format('snapshot: at most %s, the current version of the world', version - 1),
+        'snapshot');
     end if;
     lineage := world_model.world_lineage(world, target_version);
   else
@@ -28530,7 +27762,8 @@ begin
     where s.snapshot_id = write_world_restore.snapshot::uuid and s.audience_id = world and (s.ttl is null or s.ttl > now());
     if not found then
       perform identity.raise_error('L9OWN',
-        format('snapshot: snapshot %s does not exist, is not yours, or is of another world', write_world_restore.snapshot), 'snapshot');
+        format('snapshot: snapshot %s does not exist, is not yours, or is of another world', write_world_restore.snapshot),
+        'snapshot');
     end if;
   end if;
   if not derived.is_from_admin(source) then
@@ -28549,21 +27782,13 @@ begin
   return applied;
 end
 $$;
-
-comment on function world_model.write_world_restore is
-  'Does the work of restore_world() for an existing memory. The caller must see the memory and may write in its '
-  'scope and project. Definer: callers can''t write these tables.';
+comment on function world_model.write_world_restore is 'Does the work of restore_world() for an existing memory. The caller must '
+  'see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 -- Refuses before anything is saved if the snapshot is of a world that a memory of the caller would not belong to: the
 -- update takes its world from its memory.
-create function public.restore_world(
-  snapshot text,
-  expected_version integer default null,
-  source_packet uuid default null,
-  scope text default 'developer',
-  project_id text default null
-)
-returns public.world_model_updates
+create function public.restore_world(snapshot text, expected_version integer default null, source_packet uuid default null,
+  scope text default 'developer', project_id text default null) returns public.world_model_updates
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -28577,7 +27802,8 @@ begin
     target := world_model.resolve_version(snapshot, 'snapshot', scope, project_id);
     if target.audience_id <> (world_model.resolve_world(target.scope, target.project_id)).audience_id then
       perform identity.raise_error('L9VAL',
-        'source_packet: required, since the snapshot is of the world of another org or user; name a memory of theirs that gives the reason', 'source_packet');
+        'source_packet: required, since the snapshot is of the world of another org or user; '
+        'name a memory of theirs that gives the reason', 'source_packet');
     end if;
   end if;
   return world_model.write_world_restore(
@@ -28587,33 +27813,30 @@ begin
     snapshot, expected_version);
 end
 $$;
-
 comment on function public.restore_world is
-  'Takes a world back to a snapshot (by id) or to a former version, by an update of insight_type restore, which '
-  'makes a new version. For an agent it takes back what agents have set; what administrators say stays. Without '
-  'source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. '
-  'Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
+  'Takes a world back to a snapshot (by id) or to a former version, by an update of insight_type restore, which makes a new '
+  'version. For an agent it takes back what agents have set; what administrators say stays. Without source_packet a memory of '
+  'kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_restore to l9_agent, l9_admin;
 grant execute on function public.restore_world to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/170-restore-world.sql
 --! Included 160-world-model/180-take-facts.sql
--- Facts change the world of their readers by updates of their own, which name the fact and come from a memory that states it. So a
--- world with facts is folded, erased and moved like any other; only supersession and retraction are followed here.
+-- Facts change the world of their readers by updates of their own, which name the fact and come from a memory that states it. So
+-- a world with facts is folded, erased and moved like any other; only supersession and retraction are followed here.
 
--- Facts take part in the permission checks of whoever asserted them. An update that follows from another change, such as an erasure,
--- must not ask for those of its caller.
+-- Facts take part in the permission checks of whoever asserted them. An update that follows from another change, such as an
+-- erasure, must not ask for those of its caller.
 drop trigger _300_take_from_source on public.world_model_updates;
 create trigger _300_take_from_source before insert on public.world_model_updates
   for each row when (new.fact_id is null) execute function derived.tg__take_from_source('source_packet', 'trace_id');
 
-create function world_model.tg_world_model_updates__take_from_evidence()
-returns trigger
+create function world_model.tg_world_model_updates__take_from_evidence() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
-  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator, e.source,
-    e.agent, e.is_from_admin
+  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator,
+    e.source, e.agent, e.is_from_admin
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.correlation_id, new.session_id,
     new.trace_id, new.creator, new.source, new.agent, new.is_from_admin
   from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet
@@ -28623,26 +27846,20 @@ begin
   return new;
 end
 $$;
-
 comment on function world_model.tg_world_model_updates__take_from_evidence is
-  'Gives an update by a fact the owner, scope, expiry and references of the evidence. Definer: callers can''t read '
-  'all evidence.';
+  'Gives an update by a fact the owner, scope, expiry and references of the evidence. Definer: callers can''t read all evidence.';
 
 create trigger _300_take_from_evidence before insert on public.world_model_updates
   for each row when (new.fact_id is not null) execute function world_model.tg_world_model_updates__take_from_evidence();
 
-create function world_model.names_type(fact public.knowledge_facts)
-returns boolean
+create function world_model.names_type(fact public.knowledge_facts) returns boolean
 language sql immutable parallel safe
 return (fact).predicate = 'is a' and not (fact).is_single_valued and pg_catalog.jsonb_typeof((fact).object) = 'string';
-
-comment on function world_model.names_type is
-  'True for a fact that says what its subject is, as in "billing is a service".';
+comment on function world_model.names_type is 'True for a fact that says what its subject is, as in "billing is a service".';
 
 -- Compares the value that holds now with the last one that facts brought into the world, and adds an update only if
 -- they differ. Several facts of one statement thus lead to one update.
-create function world_model.take_fact(fact public.knowledge_facts)
-returns void
+create function world_model.take_fact(fact public.knowledge_facts) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -28698,15 +27915,12 @@ begin
   perform world_model.merge_update(applied);
 end
 $$;
-
-comment on function world_model.take_fact is
-  'Brings the current value of the subject and predicate of a fact into its world, if one of its values was meant '
-  'for the world and the world does not have it yet. Not executable by callers.';
+comment on function world_model.take_fact is 'Brings the current value of the subject and predicate of a fact into its world, if '
+  'one of its values was meant for the world and the world does not have it yet. Not executable by callers.';
 
 -- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
 -- current value, in the order in which worlds are locked.
-create function world_model.follow_facts(fact_ids uuid[])
-returns void
+create function world_model.follow_facts(fact_ids uuid[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -28735,13 +27949,10 @@ begin
   end loop;
 end
 $$;
+comment on function world_model.follow_facts is 'Takes values out of worlds whose facts were retracted, moved or lost the memory '
+  'that they came from, and brings in the current ones. Not executable by callers.';
 
-comment on function world_model.follow_facts is
-  'Takes values out of worlds whose facts were retracted, moved or lost the memory that they came from, and brings '
-  'in the current ones. Not executable by callers.';
-
-create function world_model.tg_knowledge_facts__worlds_follow()
-returns trigger
+create function world_model.tg_knowledge_facts__worlds_follow() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
@@ -28758,10 +27969,8 @@ begin
   return null;
 end
 $$;
-
 comment on function world_model.tg_knowledge_facts__worlds_follow is
-  'Makes worlds follow facts that were superseded, retracted, moved or deleted. Definer: callers can''t write these '
-  'tables.';
+  'Makes worlds follow facts that were superseded, retracted, moved or deleted. Definer: callers can''t write these tables.';
 
 create trigger _640_worlds_follow_update after update on public.knowledge_facts
   referencing old table as old_rows new table as new_rows
@@ -28770,23 +27979,21 @@ create trigger _640_worlds_follow_delete after delete on public.knowledge_facts
   referencing old table as old_rows
   for each statement execute function world_model.tg_knowledge_facts__worlds_follow();
 
-create function world_model.tg_fact_evidence__into_world()
-returns trigger
+create function world_model.tg_fact_evidence__into_world() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
   if new.extracted_by is null and not world_model.takes_facts(new.tenant_id) then
-    perform identity.raise_error('L9VAL', 'into_world: this tenant keeps facts out of its world model (set_world_model_settings)', 'into_world');
+    perform identity.raise_error('L9VAL',
+      'into_world: this tenant keeps facts out of its world model (set_world_model_settings)', 'into_world');
   end if;
   -- A new fact is not current yet; the update that makes it so is followed.
   perform world_model.follow_facts(array[new.fact_id]);
   return null;
 end
 $$;
-
-comment on function world_model.tg_fact_evidence__into_world is
-  'Brings a known fact into the world when somebody asks for it. Raises L9VAL if the tenant keeps facts out of its '
-  'world model. Definer: callers can''t write these tables.';
+comment on function world_model.tg_fact_evidence__into_world is 'Brings a known fact into the world when somebody asks for it. '
+  'Raises L9VAL if the tenant keeps facts out of its world model. Definer: callers can''t write these tables.';
 
 create trigger _640_into_world after insert on public.fact_evidence
   for each row when (new.into_world) execute function world_model.tg_fact_evidence__into_world();
@@ -28795,54 +28002,41 @@ create trigger _640_into_world_later after update of into_world on public.fact_e
 --! EndIncluded 160-world-model/180-take-facts.sql
 --! Included 170-reflection/000-schema.sql
 create schema reflection;
-comment on schema reflection is
-  'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only the functions that are '
-  'granted individually.';
+comment on schema reflection is 'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only the '
+  'functions that are granted individually.';
 grant usage on schema reflection to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/000-schema.sql
 --! Included 170-reflection/010-choices-and-limits.sql
 -- The values that columns of this chapter take, and its limits: constraints, checks and ranks all use these functions.
 
-create function reflection.reflection_types()
-returns text[]
+create function reflection.reflection_types() returns text[]
 language sql immutable parallel safe
 return array['lesson', 'pattern', 'failure', 'success', 'insight', 'improvement', 'false_constraint'];
 
-create function reflection.priorities()
-returns text[]
-language sql immutable parallel safe
-return array['low', 'medium', 'high', 'critical'];
+create function reflection.priorities() returns text[]
+language sql immutable parallel safe return array['low', 'medium', 'high', 'critical'];
 
-create function reflection.task_outcomes()
-returns text[]
-language sql immutable parallel safe
-return array['success', 'partial', 'failure', 'unknown'];
+create function reflection.task_outcomes() returns text[]
+language sql immutable parallel safe return array['success', 'partial', 'failure', 'unknown'];
 
 create function reflection.max_list_length() returns integer language sql immutable parallel safe return 64;
 
 create function reflection.max_text_bytes() returns integer language sql immutable parallel safe return 8192;
 
-create function reflection.default_priority() returns text
-language sql immutable parallel safe
-return 'medium';
+create function reflection.default_priority() returns text language sql immutable parallel safe return 'medium';
 
-create function reflection.default_confidence() returns double precision
-language sql immutable parallel safe
-return 0.7;
-
+create function reflection.default_confidence() returns double precision language sql immutable parallel safe return 0.7;
 comment on function reflection.reflection_types is 'The types of reflections.';
 comment on function reflection.priorities is 'The priorities of reflections, lowest first.';
 comment on function reflection.default_priority is 'The priority of a reflection for which none is given.';
 comment on function reflection.default_confidence is 'The confidence in a reflection for which none is given.';
 comment on function reflection.task_outcomes is 'The outcomes of tasks.';
-comment on function reflection.max_list_length is
-  'The maximum number of entries in a list of entities, texts or memories.';
+comment on function reflection.max_list_length is 'The maximum number of entries in a list of entities, texts or memories.';
 comment on function reflection.max_text_bytes is 'The maximum length of a context, or of a text in a list, in bytes.';
 
-grant execute on function
-  reflection.reflection_types, reflection.priorities, reflection.task_outcomes, reflection.max_list_length,
-  reflection.max_text_bytes, reflection.default_priority, reflection.default_confidence
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function reflection.reflection_types, reflection.priorities, reflection.task_outcomes,
+  reflection.max_list_length, reflection.max_text_bytes, reflection.default_priority, reflection.default_confidence
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/010-choices-and-limits.sql
 --! Included 170-reflection/020-reflection-store.sql
 -- The columns that only lessons have, one row for each memory of kind reflection. store_reflection() writes it;
@@ -28883,26 +28077,22 @@ alter table public.reflection_store alter column context set statistics 0, alter
 
 -- A search uses this index to check whether the caller may read only few lessons.
 create index reflection_store_readers_idx on public.reflection_store (tenant_id, scope, user_id, org_id, project_id);
-
-comment on table public.reflection_store is
-  'Lessons that agents learned, one row for each memory of kind reflection. Text, tags, vector and access count '
-  'belong to the memory: reflection_store_content(), reflection_store_tags() and reflection_store_access_count() '
-  'return them, and memory_embeddings holds the vector.';
+comment on table public.reflection_store is 'Lessons that agents learned, one row for each memory of kind reflection. Text, '
+  'tags, vector and access count belong to the memory: reflection_store_content(), reflection_store_tags() and '
+  'reflection_store_access_count() return them, and memory_embeddings holds the vector.';
 comment on column public.reflection_store.reflection_id is
   'UUID version 7, ordered by the time when the reflection was first saved.';
 comment on column public.reflection_store.source_packet is
-  'The memory that holds the text, the tags and, in memory_embeddings, the vector. A memory has at most one row '
-  'here.';
-comment on column public.reflection_store.reflection_type is
-  'lesson, pattern, failure, success, insight, improvement, or false_constraint (a constraint that was believed to '
-  'hold and does not).';
+  'The memory that holds the text, the tags and, in memory_embeddings, the vector. A memory has at most one row here.';
+comment on column public.reflection_store.reflection_type is 'lesson, pattern, failure, success, insight, improvement, or '
+  'false_constraint (a constraint that was believed to hold and does not).';
 comment on column public.reflection_store.context is
   'The circumstances in which the reflection applies or was learned: at most 8 KiB.';
 comment on column public.reflection_store.entities is
   'The names of the entities that the reflection is about: at most 64, each once and as its writer spelled it.';
 comment on column public.reflection_store.confidence is
-  'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c '
-  'is the highest confidence that the agent gave. An agent that repeats itself changes nothing.';
+  'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is the highest '
+  'confidence that the agent gave. An agent that repeats itself changes nothing.';
 comment on column public.reflection_store.priority is
   'critical, high, medium or low: the highest priority that an agent gave to this text.';
 comment on column public.reflection_store.times_seen is
@@ -28911,72 +28101,57 @@ comment on column public.reflection_store.agent_count is
   'The number of agents that saved the reflection with this text. Rankings count these.';
 comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
 comment on column public.reflection_store.source_agent is 'The agent that saved the reflection first.';
-comment on column public.reflection_store.expires_at is
-  'The same as ttl: from then on the reflection is no longer recalled.';
+comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
 
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');
-call secrets.guard_table('public.reflection_store', array['correlation_id', 'session_id', 'trace_id', 'reflection_type', 'priority', 'source_agent']);
+call secrets.guard_table('public.reflection_store',
+  array['correlation_id', 'session_id', 'trace_id', 'reflection_type', 'priority', 'source_agent']);
 --! EndIncluded 170-reflection/020-reflection-store.sql
 --! Included 170-reflection/030-columns-of-reflections.sql
 -- Fields of a lesson in GraphQL that its memory holds: text, tags, branch and number of accesses. reflection_json()
 -- and the fields of tasks call some of them.
 
-create function public.reflection_store_content(reflection public.reflection_store)
-returns text
+create function public.reflection_store_content(reflection public.reflection_store) returns text
 language sql stable parallel safe set search_path = ''
 return (select p.envelope ->> 'content' from public.packet_store p where p.packet_id = (reflection).source_packet);
 
-create function public.reflection_store_tags(reflection public.reflection_store)
-returns text[]
+create function public.reflection_store_tags(reflection public.reflection_store) returns text[]
 language sql stable parallel safe set search_path = ''
 return (select p.tags from public.packet_store p where p.packet_id = (reflection).source_packet);
 
-create function public.reflection_store_branch(reflection public.reflection_store)
-returns text
+create function public.reflection_store_branch(reflection public.reflection_store) returns text
 language sql stable parallel safe set search_path = ''
 return (select p.branch from public.packet_store p where p.packet_id = (reflection).source_packet);
 
-create function public.reflection_store_access_count(reflection public.reflection_store)
-returns bigint
+create function public.reflection_store_access_count(reflection public.reflection_store) returns bigint
 language sql stable parallel safe set search_path = ''
 return (
   select public.packet_store_access_count(p) from public.packet_store p where p.packet_id = (reflection).source_packet);
-
 comment on function public.reflection_store_content is 'The text of the reflection, from its memory.';
 comment on function public.reflection_store_tags is 'The tags of the reflection, from its memory.';
-comment on function public.reflection_store_branch is
-  'The branch of the reflection, from its memory; null means every branch.';
+comment on function public.reflection_store_branch is 'The branch of the reflection, from its memory; null means every branch.';
 comment on function public.reflection_store_access_count is
   'The number of times that the reflection was found, recalled or read, up to the last roll-up of the access log.';
 
-grant execute on function
-  public.reflection_store_content, public.reflection_store_tags, public.reflection_store_branch,
-  public.reflection_store_access_count
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.reflection_store_content, public.reflection_store_tags, public.reflection_store_branch,
+  public.reflection_store_access_count to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/030-columns-of-reflections.sql
 --! Included 170-reflection/040-check-reflection.sql
 -- Checks and ranks for the values of lessons. reflect() and store_reflection() call check_reflection(), and
 -- find_reflection() asks can_reinforce().
 
-create function reflection.priority_rank(priority text)
-returns integer
-language sql immutable parallel safe
-return array_position(reflection.priorities(), priority) - 1;
-
+create function reflection.priority_rank(priority text) returns integer
+language sql immutable parallel safe return array_position(reflection.priorities(), priority) - 1;
 comment on function reflection.priority_rank is 'The rank of a priority: low 0, medium 1, high 2, critical 3.';
 
-create function reflection.can_reinforce(one_type text, other_type text)
-returns boolean
+create function reflection.can_reinforce(one_type text, other_type text) returns boolean
 language sql immutable parallel safe
 return one_type = other_type
   or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
+comment on function reflection.can_reinforce is 'True if reflections of these two types with the same text mean the same. The '
+  'text of a success means something else as a failure, and the opposite as a false constraint.';
 
-comment on function reflection.can_reinforce is
-  'True if reflections of these two types with the same text mean the same. The text of a success means something '
-  'else as a failure, and the opposite as a false constraint.';
-
-create function reflection.check_choice(value text, choices text[], field text)
-returns void
+create function reflection.check_choice(value text, choices text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -28985,13 +28160,10 @@ begin
   end if;
 end
 $$;
-
-comment on function reflection.check_choice is
-  'Raises L9VAL, naming the field and the choices, if the value is not one of them.';
+comment on function reflection.check_choice is 'Raises L9VAL, naming the field and the choices, if the value is not one of them.';
 
 create function reflection.check_reflection(
-  type text, context text, entities text[], confidence double precision, priority text, out names text[])
-returns text[]
+  type text, context text, entities text[], confidence double precision, priority text, out names text[]) returns text[]
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -29006,14 +28178,11 @@ begin
   names := entities.check_names(entities, 'entities');
 end
 $$;
-
 comment on function reflection.check_reflection is
-  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities without '
-  'duplicates.';
+  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities without duplicates.';
 
-grant execute on function
-  reflection.priority_rank, reflection.can_reinforce, reflection.check_choice, reflection.check_reflection
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function reflection.priority_rank, reflection.can_reinforce, reflection.check_choice, reflection.check_reflection
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/040-check-reflection.sql
 --! Included 170-reflection/045-attestations.sql
 -- What each agent attested of a lesson. store_reflection() writes it, a change of the text clears it, and refresh_lessons()
@@ -29031,10 +28200,8 @@ create table reflection.attestations (
   constraint attestation_priority_known check (priority = any (reflection.priorities())),
   constraint attestation_seen_once_at_least check (times_seen >= 1)
 );
-
-comment on table reflection.attestations is
-  'What each agent attested of a lesson: one row for each lesson and agent, so that an agent counts once however '
-  'often it repeats itself. An attestation belongs to the text that it was given for.';
+comment on table reflection.attestations is 'What each agent attested of a lesson: one row for each lesson and agent, so that an '
+  'agent counts once however often it repeats itself. An attestation belongs to the text that it was given for.';
 comment on column reflection.attestations.reflection_id is 'The lesson.';
 comment on column reflection.attestations.agent is 'The creator name of the agent.';
 comment on column reflection.attestations.confidence is 'The highest confidence that the agent gave.';
@@ -29042,8 +28209,7 @@ comment on column reflection.attestations.priority is 'The highest priority that
 comment on column reflection.attestations.times_seen is 'How often the agent saved the lesson.';
 comment on column reflection.attestations.last_seen is 'When the agent last saved it.';
 
-alter table reflection.attestations enable row level security;
-alter table reflection.attestations force row level security;
+alter table reflection.attestations enable row level security, force row level security;
 
 create policy definer_functions on reflection.attestations to l9_owner using (true);
 comment on policy definer_functions on reflection.attestations is
@@ -29053,15 +28219,14 @@ comment on policy definer_functions on reflection.attestations is
 create function reflection.higher_priority(one text, other text) returns text
 language sql immutable parallel safe set search_path = ''
 return case when reflection.priority_rank(one) >= reflection.priority_rank(other) then one else other end;
-
 comment on function reflection.higher_priority is 'The higher of two priorities.';
 
 create function reflection.refresh_lesson(reflection_id uuid) returns public.reflection_store
 language sql volatile set search_path = ''
 begin atomic
   update public.reflection_store r
-  set confidence = s.confidence, priority = s.priority, times_seen = s.times_seen, agent_count = s.agents, last_seen = s.last_seen,
-    updated_at = clock_timestamp()
+  set confidence = s.confidence, priority = s.priority, times_seen = s.times_seen, agent_count = s.agents,
+    last_seen = s.last_seen, updated_at = clock_timestamp()
   from (
     select entities.noisy_or(array_agg(a.confidence) filter (where a.is_decisive)) as confidence,
       (reflection.priorities())[1 + max(reflection.priority_rank(a.priority)) filter (where a.is_decisive)] as priority,
@@ -29078,10 +28243,8 @@ begin atomic
   where r.reflection_id = refresh_lesson.reflection_id
   returning r.*;
 end;
-
-comment on function reflection.refresh_lesson is
-  'Computes confidence, priority and counts of a lesson from its attestations: confidence and priority from those '
-  'of administrators, if there are any. Not executable by callers.';
+comment on function reflection.refresh_lesson is 'Computes confidence, priority and counts of a lesson from its attestations: '
+  'confidence and priority from those of administrators, if there are any. Not executable by callers.';
 
 create function reflection.tg_packet_store__attest_again() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -29100,11 +28263,9 @@ begin
   return null;
 end
 $$;
-
 comment on function reflection.tg_packet_store__attest_again is
-  'Starts a lesson again from the attestation of the caller that changed its text: what others attested was another '
-  'text. A caller that had attested nothing gives the default confidence and priority. Definer: callers can''t '
-  'write these tables.';
+  'Starts a lesson again from the attestation of the caller that changed its text: what others attested was another text. A '
+  'caller that had attested nothing gives the default confidence and priority. Definer: callers can''t write these tables.';
 
 create trigger _630_attest_again after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)
@@ -29114,8 +28275,7 @@ create trigger _630_attest_again after update of envelope on public.packet_store
 -- Writes a lesson and what its agent attests of it, as the owner. Only reflect() calls store_reflection().
 
 create type public.reflect_result as (status text, reflection public.reflection_store);
-comment on type public.reflect_result is
-  'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
+comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
 comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
 comment on column public.reflect_result.reflection is 'The reflection as it is now.';
 
@@ -29131,7 +28291,8 @@ declare
   names text[] := reflection.check_reflection(
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
-  is_writer constant boolean := packets.text_writer(source) = derived.agent_for(source) or identity.current_role_name() = 'l9_admin';
+  is_writer constant boolean := packets.text_writer(source) = derived.agent_for(source)
+    or identity.current_role_name() = 'l9_admin';
   bounds constant identity.bounds := identity.bounds_of(source.tenant_id, derived.agent_for(source));
   is_new boolean;
   result public.reflect_result;
@@ -29160,7 +28321,8 @@ begin
   insert into reflection.attestations as a (reflection_id, agent, confidence, priority)
   values ((result.reflection).reflection_id, derived.agent_for(source), store_reflection.confidence, store_reflection.priority)
   on conflict (reflection_id, agent) do update set
-    confidence = greatest(a.confidence, excluded.confidence), priority = reflection.higher_priority(a.priority, excluded.priority),
+    confidence = greatest(a.confidence, excluded.confidence),
+      priority = reflection.higher_priority(a.priority, excluded.priority),
     times_seen = a.times_seen + 1, last_seen = excluded.last_seen;
   if not is_new then
     result.reflection := reflection.refresh_lesson((result.reflection).reflection_id);
@@ -29169,12 +28331,10 @@ begin
   return result;
 end
 $$;
-
 comment on function reflection.store_reflection is
-  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. '
-  'Confidence and priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered '
-  'to that. The caller must see the memory and may write in its scope and project. Definer: callers can''t write '
-  'reflection_store.';
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. Confidence and '
+  'priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see '
+  'the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 
 grant execute on function reflection.store_reflection to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/050-store-reflection.sql
@@ -29186,8 +28346,7 @@ grant execute on function reflection.store_reflection to l9_agent, l9_admin;
 -- Similar texts come from the search for near-duplicates; numbers, negations, types and administrators' authority
 -- then rule out those that are not the same lesson.
 create function reflection.find_reflection(
-  content text, type text, scope text, project_id text, branch text, content_vector extensions.vector, model text)
-returns uuid
+  content text, type text, scope text, project_id text, branch text, content_vector extensions.vector, model text) returns uuid
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -29215,34 +28374,18 @@ begin
     limit 1);
 end
 $$;
-
 comment on function reflection.find_reflection is
-  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this '
-  'scope and project) and this branch, or null. To an administrator, nearly the same text of an agent is another '
-  'one. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t '
-  'save a reflection twice.';
+  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and '
+  'project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the '
+  'reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
 -- Looks for the lesson under a lock of its audience, saves a memory if there is none, and writes the row by
 -- store_reflection(). The lock of the task comes before that of the audience.
-create function public.reflect(
-  content text,
-  type text default 'lesson',
-  context text default null,
-  entities text[] default '{}',
-  tags text[] default '{}',
-  confidence double precision default 0.7,
-  priority text default 'medium',
-  expires_at timestamptz default null,
-  scope text default 'developer',
-  project_id text default null,
-  learned_from uuid[] default '{}',
-  thread_id text default null,
-  content_vector extensions.vector default null,
-  model text default null,
-  task_id text default null,
-  branch text default null
-)
-returns public.reflect_result
+create function public.reflect(content text, type text default 'lesson', context text default null, entities text[] default '{}',
+  tags text[] default '{}', confidence double precision default 0.7, priority text default 'medium',
+  expires_at timestamptz default null, scope text default 'developer', project_id text default null,
+  learned_from uuid[] default '{}', thread_id text default null, content_vector extensions.vector default null,
+  model text default null, task_id text default null, branch text default null) returns public.reflect_result
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -29271,7 +28414,8 @@ begin
   if lesson_packet is null then
     begin
       lesson_packet := (public.save_memory(
-        reflect.content, scope => target_scope, project_id => reflect.project_id, branch => coalesce(target_branch, '*'), kind => 'reflection', tags => reflect.tags,
+        reflect.content, scope => target_scope, project_id => reflect.project_id, branch => coalesce(target_branch, '*'),
+        kind => 'reflection', tags => reflect.tags,
         thread_id => reflect.thread_id, parent_ids => reflect.learned_from, ttl => reflect.expires_at,
         importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
     exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
@@ -29295,17 +28439,14 @@ begin
   return saved;
 end
 $$;
-
-comment on function public.reflect is
-  'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or nearly the same text '
-  'in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, pattern, '
-  'failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the '
-  'caller wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+comment on function public.reflect is 'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or '
+  'nearly the same text in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, '
+  'pattern, failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the caller '
+  'wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function reflection.find_reflection, public.reflect to l9_agent, l9_admin;
 
-create function reflection.reflection_json(reflection public.reflection_store)
-returns jsonb
+create function reflection.reflection_json(reflection public.reflection_store) returns jsonb
 language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
 volatile set search_path = ''
@@ -29330,66 +28471,38 @@ return pg_catalog.jsonb_build_object(
   'created_at', (reflection).created_at,
   'last_seen', (reflection).last_seen,
   'expires_at', (reflection).ttl);
-
-comment on function reflection.reflection_json is
-  'A reflection as the gateway returns it, with the text and tags of its memory.';
+comment on function reflection.reflection_json is 'A reflection as the gateway returns it, with the text and tags of its memory.';
 
 grant execute on function reflection.reflection_json to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/060-reflect.sql
 --! Included 170-reflection/070-recall-types.sql
 -- The types that recall_lessons() answers, and the factor by which it weighs priority and confidence.
 
-create type public.recalled_lesson as (
-  reflection_id uuid,
-  packet_id uuid,
-  access_id uuid,
-  content text,
-  is_truncated boolean,
-  reflection_type text,
-  priority text,
-  confidence double precision,
-  times_seen integer,
-  context text,
-  entities text[],
-  tags text[],
-  scope text,
-  project_id text,
-  source_agent text,
-  last_seen timestamptz,
-  expires_at timestamptz,
-  score real,
-  relevance real,
-  branch text,
-  agent_count integer,
-  standing public.standing
-);
-
+create type public.recalled_lesson as (reflection_id uuid, packet_id uuid, access_id uuid, content text, is_truncated boolean,
+  reflection_type text, priority text, confidence double precision, times_seen integer, context text, entities text[],
+  tags text[], scope text, project_id text, source_agent text, last_seen timestamptz, expires_at timestamptz, score real,
+  relevance real, branch text, agent_count integer, standing public.standing);
 comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
 comment on column public.recalled_lesson.reflection_id is 'The id of the reflection.';
 comment on column public.recalled_lesson.is_truncated is 'True if content was cut.';
 comment on column public.recalled_lesson.reflection_type is 'The type, as in reflection_store.';
 comment on column public.recalled_lesson.priority is 'critical, high, medium or low.';
 comment on column public.recalled_lesson.confidence is 'The confidence, from 0 to 0.99.';
-comment on column public.recalled_lesson.times_seen is
-  'The number of times that the reflection was saved, by all agents.';
+comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved, by all agents.';
 comment on column public.recalled_lesson.agent_count is 'The number of agents that saved the reflection.';
-comment on column public.recalled_lesson.context is
-  'The circumstances in which the reflection applies or was learned.';
+comment on column public.recalled_lesson.context is 'The circumstances in which the reflection applies or was learned.';
 comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about.';
 comment on column public.recalled_lesson.tags is 'The tags of the memory.';
 comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
 comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';
 comment on column public.recalled_lesson.branch is 'The branch; null means every branch.';
-comment on column public.recalled_lesson.standing is
-  'Whose word the lesson is, and what has superseded it, as in memory_hit.';
+comment on column public.recalled_lesson.standing is 'Whose word the lesson is, and what has superseded it, as in memory_hit.';
 comment on column public.recalled_lesson.source_agent is 'The agent that saved the reflection first.';
 comment on column public.recalled_lesson.last_seen is 'The time when the reflection was last saved.';
-comment on column public.recalled_lesson.expires_at is
-  'The time from which the reflection is no longer recalled; null: never.';
+comment on column public.recalled_lesson.expires_at is 'The time from which the reflection is no longer recalled; null: never.';
 comment on column public.recalled_lesson.packet_id is 'The memory of the reflection.';
 comment on column public.recalled_lesson.access_id is 'The id of this access, which record_feedback() takes.';
-comment on column public.recalled_lesson.content is
-  'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
+comment on column public.recalled_lesson.content is 'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
 comment on column public.recalled_lesson.score is
   'The score from 0 to 1: as in search_memory(), raised by priority and confidence.';
 
@@ -29397,45 +28510,35 @@ comment on column public.recalled_lesson.relevance is
   'How likely it has to do with the query, from 0 to 1, as in search_memory(); null without a query.';
 
 create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
-
 comment on type public.recall_result is
-  'Lessons, best first, and a description of the search, so that an empty result can''t be mistaken for a missing '
-  'permission.';
+  'Lessons, best first, and a description of the search, so that an empty result can''t be mistaken for a missing permission.';
 comment on column public.recall_result.lessons is 'The lessons, best first.';
-comment on column public.recall_result.searched is
-  'What was searched: the same object as in the result of search_memory().';
+comment on column public.recall_result.searched is 'What was searched: the same object as in the result of search_memory().';
 
-create function reflection.lesson_factor(priority text, confidence double precision)
-returns real
-language sql immutable parallel safe
-return ((1 + 0.2 * reflection.priority_rank(priority) / 3.0 + 0.1 * confidence) / 1.3)::real;
-
+create function reflection.lesson_factor(priority text, confidence double precision) returns real
+language sql immutable parallel safe return ((1 + 0.2 * reflection.priority_rank(priority) / 3.0 + 0.1 * confidence) / 1.3)::real;
 comment on function reflection.lesson_factor is
-  'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. '
-  'A lesson with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of '
-  'the other''s.';
+  'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. A lesson '
+  'with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of the other''s.';
 
 grant execute on function reflection.lesson_factor to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/070-recall-types.sql
 --! Included 170-reflection/080-narrow-to-lessons.sql
 -- Restricts a search to lessons, in place of narrow_search(). recall_lessons() calls narrow_to_lessons().
 
-create function reflection.lesson_conditions(alias text, types text[], priority text)
-returns text
+create function reflection.lesson_conditions(alias text, types text[], priority text) returns text
 language sql stable parallel safe set search_path = ''
 return pg_catalog.concat_ws(' and ', 'true',
   case when types is not null then pg_catalog.format('%I.reflection_type = any (%L::text[])', alias, types) end,
   case when priority is not null then pg_catalog.format(
     'reflection.priority_rank(%I.priority) >= %s', alias, reflection.priority_rank(priority)) end);
-
 comment on function reflection.lesson_conditions is
   'SQL conditions on the reflection_store columns of a lesson, with their values included.';
 
 -- States the conditions once for the ranked indexes of memories and once for the small table of lessons, in which few
 -- matches are found without a scan.
 create function reflection.narrow_to_lessons(
-  request search.search_request, types text[], priority text, tags text[], tags_match text)
-returns search.search_request
+  request search.search_request, types text[], priority text, tags text[], tags_match text) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -29475,52 +28578,34 @@ begin
   return request;
 end
 $$;
+comment on function reflection.narrow_to_lessons is 'Restricts a search to lessons: adds its conditions and, if only few rows '
+  'match, their ids. It is the counterpart of narrow_search for recall_lessons().';
 
-comment on function reflection.narrow_to_lessons is
-  'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart '
-  'of narrow_search for recall_lessons().';
-
-grant execute on function
-  reflection.lesson_conditions, reflection.narrow_to_lessons
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function reflection.lesson_conditions, reflection.narrow_to_lessons to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/080-narrow-to-lessons.sql
 --! Included 170-reflection/090-recall-lessons.sql
 -- The operation recall_lessons: a search over lessons only, with priority and confidence in the score.
 
-create function reflection.to_lessons(hits public.memory_hit[])
-returns public.recalled_lesson[]
+create function reflection.to_lessons(hits public.memory_hit[]) returns public.recalled_lesson[]
 language sql stable set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
-    r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
-    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch, r.agent_count,
-    h.standing
+    r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence,
+    r.times_seen,
+    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch,
+    r.agent_count, h.standing
   )::public.recalled_lesson order by place), '{}')
   from pg_catalog.generate_subscripts(hits, 1) as place
   cross join lateral (select (hits[place]).*) as h
   join public.reflection_store r on r.source_packet = h.packet_id);
-
-comment on function reflection.to_lessons is
-  'Adds the values of reflection_store to hits that are lessons, in the same order.';
+comment on function reflection.to_lessons is 'Adds the values of reflection_store to hits that are lessons, in the same order.';
 
 -- Opens and closes the search as search_memory() does; in between it finds more than k, multiplies scores by
 -- lesson_factor(), and keeps the k best.
-create function public.recall_lessons(
-  query text default null,
-  types text[] default null,
-  tags text[] default null,
-  tags_match text default 'any',
-  priority text default null,
-  k integer default 10,
-  scopes text[] default null,
-  project_id text default null,
-  max_tokens integer default null,
-  min_relevance real default null,
-  query_vector extensions.vector default null,
-  model text default null,
-  branch text default null
-)
-returns public.recall_result
+create function public.recall_lessons(query text default null, types text[] default null, tags text[] default null,
+  tags_match text default 'any', priority text default null, k integer default 10, scopes text[] default null,
+  project_id text default null, max_tokens integer default null, min_relevance real default null,
+  query_vector extensions.vector default null, model text default null, branch text default null) returns public.recall_result
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -29542,7 +28627,8 @@ begin
       'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', only_project,
       'branch', packets.one_branch(branch))),
-    scopes, only_project, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
+    scopes, only_project, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance,
+    branch => branch);
   foreach one_type in array coalesce(types, '{}') loop
     perform reflection.check_choice(one_type, reflection.reflection_types(), 'types');
   end loop;
@@ -29560,8 +28646,8 @@ begin
   ranked.hits := array(
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
-      h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h.estimated_importance, h."timestamp",
-      h.explanation, h.speaker, h.created_at, h.relevance, h.branch, h.standing, h.updated_at
+      h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h.estimated_importance,
+      h."timestamp", h.explanation, h.speaker, h.created_at, h.relevance, h.branch, h.standing, h.updated_at
     )::public.memory_hit
     from unnest(ranked.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
@@ -29576,11 +28662,9 @@ begin
   return result;
 end
 $$;
-
-comment on function public.recall_lessons is
-  'Searches reflections that the caller may read as search_memory() does memories: by words and by query_vector, '
-  'made by model. Priority and confidence raise a score by at most 30 %. Without a query: the newest, sorted by '
-  'both. types: only these. priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, '
+comment on function public.recall_lessons is 'Searches reflections that the caller may read as search_memory() does memories: by '
+  'words and by query_vector, made by model. Priority and confidence raise a score by at most 30 %. Without a query: the newest, '
+  'sorted by both. types: only these. priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, '
   'min_relevance: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function reflection.to_lessons, public.recall_lessons to l9_agent, l9_admin, l9_platform_admin;
@@ -29619,18 +28703,17 @@ create table public.task_reflections (
 
 alter table public.task_reflections
   alter column task_id set statistics 0, alter column description set statistics 0, alter column what_worked set statistics 0,
-  alter column what_failed set statistics 0, alter column recommendations set statistics 0, alter column related_decisions set statistics 0,
+  alter column what_failed set statistics 0, alter column recommendations set statistics 0, alter column related_decisions
+    set statistics 0,
   alter column metrics_improved set statistics 0, alter column metrics_degraded set statistics 0;
 
 -- One row for a task of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
 create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
-
-comment on table public.task_reflections is
-  'Results of tasks: one row for each task of an audience (owner, project and scope). The memory of kind '
-  'task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: '
-  'task_reflections_lessons() returns them, and task_reflections_lessons_learned(), '
-  'task_reflections_false_constraints() and task_reflections_helpful_patterns() their texts by type.';
+comment on table public.task_reflections is 'Results of tasks: one row for each task of an audience (owner, project and scope). '
+  'The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: '
+  'task_reflections_lessons() returns them, and task_reflections_lessons_learned(), task_reflections_false_constraints() and '
+  'task_reflections_helpful_patterns() their texts by type.';
 comment on column public.task_reflections.task_reflection_id is
   'UUID version 7, ordered by the time when the row was first written.';
 comment on column public.task_reflections.source_packet is 'The memory that holds the same in words.';
@@ -29640,18 +28723,17 @@ comment on column public.task_reflections.outcome is 'success, partial, failure 
 comment on column public.task_reflections.what_worked is 'The things that worked.';
 comment on column public.task_reflections.what_failed is 'The things that failed.';
 comment on column public.task_reflections.recommendations is 'Recommendations for the next such task.';
-comment on column public.task_reflections.related_decisions is
-  'Memories of decisions that the task rests on. When the row was written, the writer and everyone who could read '
-  'the row could read each of them.';
+comment on column public.task_reflections.related_decisions is 'Memories of decisions that the task rests on. When the row was '
+  'written, the writer and everyone who could read the row could read each of them.';
 comment on column public.task_reflections.execution_time_ms is
   'The duration of the task in milliseconds, which may have a fraction.';
 comment on column public.task_reflections.metrics_improved is
-  'The metrics that improved: an object of names and numbers or texts, such as {"tests": 212, "p95": "120 ms to 80 '
-  'ms"}.';
+  'The metrics that improved: an object of names and numbers or texts, such as {"tests": 212, "p95": "120 ms to 80 ms"}.';
 comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
-call derived.replace_expired('public.task_reflections', 'source_packet', 'there is a reflection on the same task already', 'task_id');
+call derived.replace_expired('public.task_reflections', 'source_packet', 'there is a reflection on the same task already',
+  'task_id');
 call secrets.guard_table('public.task_reflections', array['correlation_id', 'session_id', 'trace_id', 'outcome']);
 --! EndIncluded 170-reflection/100-task-reflections.sql
 --! Included 170-reflection/110-task-reflection-lessons.sql
@@ -29668,17 +28750,14 @@ create table public.task_reflection_lessons (
 );
 
 create index task_reflection_lessons_reflection_idx on public.task_reflection_lessons (reflection_id);
-
 comment on table public.task_reflection_lessons is 'Links between tasks and the lessons that were learned from them.';
 comment on column public.task_reflection_lessons.task_reflection_id is 'The task.';
 comment on column public.task_reflection_lessons.reflection_id is 'The lesson.';
 comment on column public.task_reflection_lessons.tenant_id is 'The tenant of both the task and the lesson.';
 comment on column public.task_reflection_lessons.created_at is 'The time when the two were linked.';
-comment on column public.task_reflection_lessons.updated_at is
-  'The same as created_at, because a link never changes.';
+comment on column public.task_reflection_lessons.updated_at is 'The same as created_at, because a link never changes.';
 
-alter table public.task_reflection_lessons enable row level security;
-alter table public.task_reflection_lessons force row level security;
+alter table public.task_reflection_lessons enable row level security, force row level security;
 
 create policy tenant_isolation on public.task_reflection_lessons as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -29697,12 +28776,10 @@ create policy definer_functions on public.task_reflection_lessons to l9_owner
     or tenant_id = (select identity.current_tenant_id()));
 
 comment on policy tenant_isolation on public.task_reflection_lessons is 'Nothing is shared between tenants.';
-comment on policy scope_access on public.task_reflection_lessons is
-  'A link is visible to callers that may read both the task and the lesson. The policies of these two tables '
-  'decide, so the link follows both wherever they move.';
+comment on policy scope_access on public.task_reflection_lessons is 'A link is visible to callers that may read both the task '
+  'and the lesson. The policies of these two tables decide, so the link follows both wherever they move.';
 comment on policy platform_override on public.task_reflection_lessons is
-  'Operators read across tenants, and each read is audited. A link is hidden when the task or the lesson has '
-  'expired.';
+  'Operators read across tenants, and each read is audited. A link is hidden when the task or the lesson has expired.';
 comment on policy worker_access on public.task_reflection_lessons is 'Background jobs read all rows.';
 comment on policy definer_functions on public.task_reflection_lessons is
   'link_lesson() writes links in the tenant of the caller, after it has checked that the caller may read both ends.';
@@ -29714,8 +28791,7 @@ grant maintain on public.task_reflection_lessons to l9_worker;
 -- Fields of a task and of a lesson in GraphQL that lead over the links: lessons, their texts by type, tasks and
 -- decisions.
 
-create function public.task_reflections_lessons(task public.task_reflections)
-returns setof public.reflection_store
+create function public.task_reflections_lessons(task public.task_reflections) returns setof public.reflection_store
 language sql stable parallel safe set search_path = ''
 begin atomic
   select r.*
@@ -29725,27 +28801,24 @@ begin atomic
   order by l.created_at, r.reflection_id;
 end;
 
-create function public.task_reflections_lessons_learned(task public.task_reflections)
-returns text[]
+create function public.task_reflections_lessons_learned(task public.task_reflections) returns text[]
 language sql stable parallel safe set search_path = ''
 return array(
   select public.reflection_store_content(r) from public.task_reflections_lessons(task) r
   where r.reflection_type not in ('false_constraint', 'pattern'));
 
-create function public.task_reflections_false_constraints(task public.task_reflections)
-returns text[]
+create function public.task_reflections_false_constraints(task public.task_reflections) returns text[]
 language sql stable parallel safe set search_path = ''
 return array(
-  select public.reflection_store_content(r) from public.task_reflections_lessons(task) r where r.reflection_type = 'false_constraint');
+  select public.reflection_store_content(r) from public.task_reflections_lessons(task) r
+  where r.reflection_type = 'false_constraint');
 
-create function public.task_reflections_helpful_patterns(task public.task_reflections)
-returns text[]
+create function public.task_reflections_helpful_patterns(task public.task_reflections) returns text[]
 language sql stable parallel safe set search_path = ''
 return array(
   select public.reflection_store_content(r) from public.task_reflections_lessons(task) r where r.reflection_type = 'pattern');
 
-create function public.reflection_store_tasks(reflection public.reflection_store)
-returns setof public.task_reflections
+create function public.reflection_store_tasks(reflection public.reflection_store) returns setof public.task_reflections
 language sql stable parallel safe set search_path = ''
 begin atomic
   select t.*
@@ -29755,38 +28828,32 @@ begin atomic
   order by l.created_at, t.task_reflection_id;
 end;
 
-create function public.task_reflections_decisions(task public.task_reflections)
-returns setof public.packet_store
+create function public.task_reflections_decisions(task public.task_reflections) returns setof public.packet_store
 language sql stable parallel safe set search_path = ''
 begin atomic
   select p.* from public.packet_store p where p.packet_id = any ((task).related_decisions) order by p.packet_id;
 end;
-
-comment on function public.task_reflections_lessons is
-  'The lessons from a task that the caller may read, of all types.';
+comment on function public.task_reflections_lessons is 'The lessons from a task that the caller may read, of all types.';
 comment on function public.task_reflections_false_constraints is
   'The texts of those of its lessons that are constraints which proved false.';
-comment on function public.task_reflections_helpful_patterns is
-  'The texts of those of its lessons that are patterns.';
+comment on function public.task_reflections_helpful_patterns is 'The texts of those of its lessons that are patterns.';
 comment on function public.task_reflections_lessons_learned is
-  'The texts of the lessons from a task that the caller may read, without false constraints and patterns. The texts '
-  'are stored only with the lessons, so that erasing a lesson removes its text here too.';
+  'The texts of the lessons from a task that the caller may read, without false constraints and patterns. The texts are stored '
+  'only with the lessons, so that erasing a lesson removes its text here too.';
 comment on function public.reflection_store_tasks is
   'The tasks that a lesson was learned from, as far as the caller may read them.';
 comment on function public.task_reflections_decisions is
   'The memories of decisions that a task rests on, as far as the caller may read them now.';
 
-grant execute on function
-  public.task_reflections_lessons, public.task_reflections_lessons_learned, public.task_reflections_false_constraints,
-  public.task_reflections_helpful_patterns, public.reflection_store_tasks, public.task_reflections_decisions
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.task_reflections_lessons, public.task_reflections_lessons_learned,
+  public.task_reflections_false_constraints, public.task_reflections_helpful_patterns, public.reflection_store_tasks,
+  public.task_reflections_decisions to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/120-columns-of-tasks.sql
 --! Included 170-reflection/130-check-task.sql
 -- Checks for the result of a task, the lock of a task, and the text of its memory. reflect_on_task() and
 -- store_task_reflection() call these functions, and reflect() takes the lock.
 
-create function reflection.check_texts(texts text[], field text)
-returns void
+create function reflection.check_texts(texts text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -29800,26 +28867,25 @@ begin
   end if;
 end
 $$;
-
 comment on function reflection.check_texts is
-  'Raises L9LIM or L9VAL, naming the field, unless the list has at most 64 texts of at most 8 KiB each, none of '
-  'them blank.';
+  'Raises L9LIM or L9VAL, naming the field, unless the list has at most 64 texts of at most 8 KiB each, none of them blank.';
 
-create function reflection.check_metrics(metrics jsonb, field text)
-returns void
+create function reflection.check_metrics(metrics jsonb, field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   if metrics is null then
     return;
   elsif jsonb_typeof(metrics) <> 'object' then
-    perform identity.raise_error('L9VAL', format('%s: must be an object of names and numbers or texts, such as {"tests": 212}', field), field);
+    perform identity.raise_error('L9VAL', format('%s: must be an object of names and numbers or texts, such as {"tests": 212}',
+      field), field);
   elsif (select count(*) from jsonb_object_keys(metrics)) > reflection.max_list_length() then
     perform identity.raise_error('L9LIM', format('%s: at most %s metrics', field, reflection.max_list_length()), field);
   elsif exists (
     select from jsonb_each(metrics) as m (name, value)
     where identity.is_blank(m.name) or octet_length(m.name) > 200 or jsonb_typeof(m.value) not in ('number', 'string')) then
-    perform identity.raise_error('L9VAL', format('%s: each metric is a name of at most 200 bytes and a number or a text', field), field);
+    perform identity.raise_error('L9VAL', format('%s: each metric is a name of at most 200 bytes and a number or a text', field),
+      field);
   elsif exists (
     select from jsonb_each_text(metrics) as m (name, value) where octet_length(m.value) > reflection.max_text_bytes()) then
     perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
@@ -29827,14 +28893,12 @@ begin
   perform identity.check_numbers(metrics, field);
 end
 $$;
-
 comment on function reflection.check_metrics is
   'Raises L9VAL or L9LIM, naming the field, unless this is an object of at most 64 names with numbers or texts.';
 
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  related_decisions uuid[], execution_time_ms double precision, metrics_improved jsonb, metrics_degraded jsonb)
-returns void
+  related_decisions uuid[], execution_time_ms double precision, metrics_improved jsonb, metrics_degraded jsonb) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -29846,7 +28910,8 @@ begin
     perform identity.raise_error('L9VAL', 'execution_time_ms: must be a finite number of 0 or more', 'execution_time_ms');
   elsif cardinality(related_decisions) > reflection.max_list_length() then
     perform identity.raise_error('L9LIM',
-      format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)), 'related_decisions');
+      format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)),
+      'related_decisions');
   end if;
   perform identity.check_bytes(task_id, 200, 'task_id'), identity.check_bytes(description, 65536, 'description');
   perform reflection.check_choice(outcome, reflection.task_outcomes(), 'outcome');
@@ -29857,12 +28922,10 @@ begin
   perform reflection.check_metrics(metrics_degraded, 'metrics_degraded');
 end
 $$;
-
 comment on function reflection.check_task is
   'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
 
-create function reflection.lock_task(task_id text, scope text, project_id text)
-returns void
+create function reflection.lock_task(task_id text, scope text, project_id text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -29876,57 +28939,47 @@ begin
     packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope), task_id), 0));
 end
 $$;
+comment on function reflection.lock_task is 'Makes concurrent calls for one task of the caller''s audience wait for each other, '
+  'so that the second one adds to the row of the first.';
 
-comment on function reflection.lock_task is
-  'Makes concurrent calls for one task of the caller''s audience wait for each other, so that the second one adds '
-  'to the row of the first.';
-
-create function reflection.metric_texts(metrics jsonb)
-returns text[]
+create function reflection.metric_texts(metrics jsonb) returns text[]
 language sql immutable parallel safe set search_path = ''
-return array(select pg_catalog.format('%s: %s', m.name, m.value) from pg_catalog.jsonb_each_text(metrics) as m (name, value) order by m.name);
-
+return array(select pg_catalog.format('%s: %s', m.name, m.value) from pg_catalog.jsonb_each_text(metrics) as m (name, value)
+  order by m.name);
 comment on function reflection.metric_texts is 'Metrics in words: one text for each, in the order of their names.';
 
-create function reflection.task_text(
-  task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  metrics_improved jsonb, metrics_degraded jsonb)
-returns text
+create function reflection.task_text(task_id text, description text, outcome text, what_worked text[], what_failed text[],
+  recommendations text[], metrics_improved jsonb, metrics_degraded jsonb) returns text
 language sql immutable parallel safe set search_path = ''
 return (
-  select pg_catalog.concat_ws(e'\n', pg_catalog.format('Task %s: %s', task_id, description), 'Outcome: ' || outcome, pg_catalog.string_agg(
+  select pg_catalog.concat_ws(e'\n', pg_catalog.format('Task %s: %s', task_id, description), 'Outcome: ' || outcome,
+    pg_catalog.string_agg(
     part.title || e':\n- ' || pg_catalog.array_to_string(part.texts, e'\n- '), e'\n' order by part.place))
   from (values
     (1, 'What worked', what_worked), (2, 'What failed', what_failed), (3, 'Recommendations', recommendations),
     (4, 'Improved', reflection.metric_texts(metrics_improved)), (5, 'Degraded', reflection.metric_texts(metrics_degraded))
   ) as part (place, title, texts)
   where pg_catalog.cardinality(part.texts) > 0);
-
 comment on function reflection.task_text is
   'The result of a task in words: the text of its memory. Its lessons are memories of their own.';
 
-grant execute on function
-  reflection.check_texts, reflection.check_metrics, reflection.metric_texts, reflection.lock_task,
-  reflection.check_task, reflection.task_text
-to l9_agent, l9_admin, l9_worker;
+grant execute on function reflection.check_texts, reflection.check_metrics, reflection.metric_texts, reflection.lock_task,
+  reflection.check_task, reflection.task_text to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 170-reflection/130-check-task.sql
 --! Included 170-reflection/140-store-task-reflection.sql
 -- Writes tasks and their links to lessons, as the owner. reflect_on_task() and link_to_task() call these functions
 -- after their own checks.
 
-create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store)
-returns boolean
+create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store) returns boolean
 language sql stable set search_path = ''
 return packets.is_scope_within((narrow).scope, (wide).scope)
   and ((wide).project_id is null or (wide).project_id is not distinct from (narrow).project_id)
   and ((wide).org_id is null or (wide).org_id is not distinct from (narrow).org_id)
   and ((wide).user_id is null or (wide).user_id is not distinct from (narrow).user_id);
-
 comment on function reflection.is_audience_within is
   'True if everyone who may read the first memory may also read the second one, of the same tenant.';
 
-create function reflection.check_references(source public.packet_store, ids uuid[], field text)
-returns void
+create function reflection.check_references(source public.packet_store, ids uuid[], field text) returns void
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -29937,28 +28990,26 @@ begin
   from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p);
   if not all_readable then
     -- Otherwise the row would show its readers the id of a memory that they may not know of.
-    perform identity.raise_error('L9VAL', format('%s: names a memory that not every reader of scope %s may read', field, source.scope), field);
+    perform identity.raise_error('L9VAL',
+      format('%s: names a memory that not every reader of scope %s may read', field, source.scope), field);
   end if;
   if visible_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
-    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist, or is not yours', field), field);
+    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist, or is not yours', field),
+      field);
   end if;
 end
 $$;
-
 comment on function reflection.check_references is
-  'Raises L9OWN unless the caller may read all of these memories, and L9VAL if one of them has fewer readers than '
-  'the source of the row that names it. Not executable by callers: functions of the owner, which see what the '
-  'caller sees, call it.';
+  'Raises L9OWN unless the caller may read all of these memories, and L9VAL if one of them has fewer readers than the source of '
+  'the row that names it. Not executable by callers: functions of the owner, which see what the caller sees, call it.';
 
-create function reflection.shareable_decisions(task public.task_reflections, ids uuid[])
-returns uuid[]
+create function reflection.shareable_decisions(task public.task_reflections, ids uuid[]) returns uuid[]
 language sql stable set search_path = ''
 return array(
   select p.packet_id
   from public.packet_store p
   join public.packet_store source on source.packet_id = (task).source_packet
   where p.packet_id = any (ids) and reflection.is_audience_within(source, p));
-
 comment on function reflection.shareable_decisions is
   'Those of these memories that the caller may read and that every reader of this task may read.';
 
@@ -30004,21 +29055,19 @@ begin
   where t.task_id = excluded.task_id
   returning t.* into saved;
   if not found then
-    perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words', 'description');
+    perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words',
+      'description');
   end if;
   return saved;
 end
 $$;
-
 comment on function reflection.store_task_reflection is
-  'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). '
-  'related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t '
-  'write task_reflections.';
+  'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must '
+  'be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
 
 -- Asks whether the caller may see both rows and wrote the task. The same error answers all failures, so that none
 -- tells whether a row exists.
-create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid)
-returns void
+create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -30037,46 +29086,30 @@ begin
       select from public.reflection_store r
       where r.reflection_id = link_lesson.reflection_id and (r.ttl is null or r.ttl > now()))
   then
-    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: one of them does not exist, or is not yours', 'reflection_id');
+    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: one of them does not exist, or is not yours',
+      'reflection_id');
   end if;
   insert into public.task_reflection_lessons (task_reflection_id, reflection_id, tenant_id)
   values (link_lesson.task_reflection_id, link_lesson.reflection_id, source.tenant_id)
   on conflict do nothing;
 end
 $$;
+comment on function reflection.link_lesson is 'Links a lesson that the caller may read to a task that it wrote (an admin: any). '
+  'Definer: callers can''t write task_reflection_lessons.';
 
-comment on function reflection.link_lesson is
-  'Links a lesson that the caller may read to a task that it wrote (an admin: any). Definer: callers can''t write '
-  'task_reflection_lessons.';
-
-grant execute on function
-  reflection.store_task_reflection, reflection.link_lesson, reflection.shareable_decisions,
-  reflection.is_audience_within
-to l9_agent, l9_admin;
+grant execute on function reflection.store_task_reflection, reflection.link_lesson, reflection.shareable_decisions,
+  reflection.is_audience_within to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/140-store-task-reflection.sql
 --! Included 170-reflection/150-reflect-on-task.sql
 -- Saves the result of a task, or changes the one that is stored, and saves its lessons. Callers reach
 -- reflect_on_task() over GraphQL and psql; link_to_task() calls it for a task without a row.
 
-create function public.reflect_on_task(
-  task_id text,
-  description text default null,
-  outcome text default null,
-  what_worked text[] default null,
-  what_failed text[] default null,
-  lessons text[] default '{}',
-  recommendations text[] default null,
-  related_decisions uuid[] default null,
-  execution_time_ms double precision default null,
-  metrics_improved jsonb default null,
-  metrics_degraded jsonb default null,
-  scope text default 'developer',
-  project_id text default null,
-  false_constraints text[] default '{}',
-  helpful_patterns text[] default '{}',
-  branch text default null
-)
-returns public.task_reflections
+create function public.reflect_on_task(task_id text, description text default null, outcome text default null,
+  what_worked text[] default null, what_failed text[] default null, lessons text[] default '{}',
+  recommendations text[] default null, related_decisions uuid[] default null, execution_time_ms double precision default null,
+  metrics_improved jsonb default null, metrics_degraded jsonb default null, scope text default 'developer',
+  project_id text default null, false_constraints text[] default '{}', helpful_patterns text[] default '{}',
+  branch text default null) returns public.task_reflections
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -30116,7 +29149,8 @@ begin
   -- Stored decisions that were deleted or became hidden are dropped, so that the row can still be changed.
   task.related_decisions := array(
     select distinct d.id
-    from unnest(coalesce(reflect_on_task.related_decisions, reflection.shareable_decisions(task, task.related_decisions))) as d (id)
+    from unnest(coalesce(reflect_on_task.related_decisions,
+      reflection.shareable_decisions(task, task.related_decisions))) as d (id)
     where d.id is not null order by d.id);
   perform reflection.check_task(
     task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
@@ -30143,23 +29177,22 @@ begin
     union all select c.text, 'false_constraint' from unnest(false_constraints) as c (text)
     union all select p.text, 'pattern' from unnest(helpful_patterns) as p (text)
   loop
-    known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, target_branch, null, null);
+    known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, target_branch,
+      null, null);
     -- A lesson that is already linked to this task is not reinforced again.
     continue when exists (
       select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
     saved_lesson := (public.reflect(
-      lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id, branch => coalesce(target_branch, '*'),
-      learned_from => array[packet_id])).reflection;
+      lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id,
+      branch => coalesce(target_branch, '*'), learned_from => array[packet_id])).reflection;
     perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
   return task;
 end
 $$;
-
-comment on function public.reflect_on_task is
-  'Saves the result of a task, once for each task_id of a scope and project; a later call replaces the values that '
-  'it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or unknown. lessons, '
-  'false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
+comment on function public.reflect_on_task is 'Saves the result of a task, once for each task_id of a scope and project; a later '
+  'call replaces the values that it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or '
+  'unknown. lessons, false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
   'reader of the task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.reflect_on_task to l9_agent, l9_admin;
@@ -30168,8 +29201,7 @@ grant execute on function public.reflect_on_task to l9_agent, l9_admin;
 -- Links a lesson to a task by the name of the task, and makes the task's row if it has none. reflect() calls it where
 -- a task_id is given.
 
-create function reflection.link_to_task(task_id text, scope text, project_id text, reflection_id uuid)
-returns void
+create function reflection.link_to_task(task_id text, scope text, project_id text, reflection_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -30179,7 +29211,8 @@ begin
   select t.* into task
   from public.task_reflections t
   where t.tenant_id = me.tenant_id and t.scope = link_to_task.scope and t.project_id is not distinct from link_to_task.project_id
-    and t.org_id is not distinct from me.org_id and t.user_id is not distinct from me.user_id and t.task_id = link_to_task.task_id;
+    and t.org_id is not distinct from me.org_id and t.user_id is not distinct
+      from me.user_id and t.task_id = link_to_task.task_id;
   if not found then
     task := public.reflect_on_task(
       link_to_task.task_id, 'not described yet', scope => link_to_task.scope, project_id => link_to_task.project_id);
@@ -30191,41 +29224,34 @@ begin
   end;
 end
 $$;
-
 comment on function reflection.link_to_task is
-  'Links a lesson to the task of this id in the caller''s audience: its owner, in this scope and project. A task '
-  'that has no row yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent wrote the task.';
+  'Links a lesson to the task of this id in the caller''s audience: its owner, in this scope and project. A task that has no row '
+  'yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent wrote the task.';
 
 grant execute on function reflection.link_to_task to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/160-link-to-task.sql
 --! Included 180-summaries/000-schema.sql
 create schema summaries;
-comment on schema summaries is
-  'Summaries of memories, and the audiences that may read them. Not exposed over GraphQL; callers may execute only '
-  'the functions that are granted individually.';
+comment on schema summaries is 'Summaries of memories, and the audiences that may read them. Not exposed over GraphQL; callers '
+  'may execute only the functions that are granted individually.';
 grant usage on schema summaries to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/000-schema.sql
 --! Included 180-summaries/010-choices-and-limits.sql
 -- The values of scope_type and the limits of this chapter: constraints, checks and searches all use these functions.
 
-create function summaries.scope_types()
-returns text[]
-language sql immutable parallel safe
-return array['thread', 'agent', 'topic', 'time_period', 'project', 'task'];
+create function summaries.scope_types() returns text[]
+language sql immutable parallel safe return array['thread', 'agent', 'topic', 'time_period', 'project', 'task'];
 
 create function summaries.max_sources() returns integer language sql immutable parallel safe return 500;
 
 create function summaries.max_subject_bytes() returns integer language sql immutable parallel safe return 1000;
-
-comment on function summaries.scope_types is
-  'The types of subjects that can be summarised. The column is named scope_type, but has nothing to do with the '
-  'scope of memories.';
+comment on function summaries.scope_types is 'The types of subjects that can be summarised. The column is named scope_type, but '
+  'has nothing to do with the scope of memories.';
 comment on function summaries.max_sources is 'The maximum number of memories that a summary can rest on.';
 comment on function summaries.max_subject_bytes is 'The maximum length of scope_value in bytes.';
 
-grant execute on function
-  summaries.scope_types, summaries.max_sources, summaries.max_subject_bytes
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function summaries.scope_types, summaries.max_sources, summaries.max_subject_bytes
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/010-choices-and-limits.sql
 --! Included 180-summaries/020-memory-summaries.sql
 -- The columns that only summaries have, one row for each memory of kind summary. store_summary_row() writes it;
@@ -30266,41 +29292,36 @@ alter table public.memory_summaries
   alter column scope_value set statistics 0, alter column key_facts set statistics 0, alter column key_entities set statistics 0,
   alter column key_decisions set statistics 0;
 
--- One row for a subject of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
+-- One row for a subject of an audience. The audience is in the key, so that a row never collides with one that its writer can't
+-- see.
 create unique index memory_summaries_current_unique on public.memory_summaries
   (tenant_id, scope, project_id, org_id, user_id, scope_type, scope_value) nulls not distinct;
-
-comment on table public.memory_summaries is
-  'Summaries of many memories, one row for each memory of kind summary. Text and vector belong to that memory: '
-  'memory_summaries_summary_text() returns the text, memory_embeddings holds the vector. memory_summaries_sources() '
-  'and memory_summaries_source_packet_ids() return the memories that a summary rests on.';
-comment on column public.memory_summaries.summary_id is
-  'UUID version 7, ordered by the time when the summary was written.';
+comment on table public.memory_summaries is 'Summaries of many memories, one row for each memory of kind summary. Text and '
+  'vector belong to that memory: memory_summaries_summary_text() returns the text, memory_embeddings holds the vector. '
+  'memory_summaries_sources() and memory_summaries_source_packet_ids() return the memories that a summary rests on.';
+comment on column public.memory_summaries.summary_id is 'UUID version 7, ordered by the time when the summary was written.';
 comment on column public.memory_summaries.source_packet is
   'The memory that holds the text and, in memory_embeddings, the vector.';
-comment on column public.memory_summaries.scope_type is
-  'The type of the subject: thread, agent, topic, time_period, project or task. It has nothing to do with scope, '
-  'which decides who can read the summary.';
+comment on column public.memory_summaries.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or '
+  'task. It has nothing to do with scope, which decides who can read the summary.';
 comment on column public.memory_summaries.scope_value is
   'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
 comment on column public.memory_summaries.key_facts is 'The most important facts.';
 comment on column public.memory_summaries.key_entities is
   'The names of the entities that the summary is about, each once and as its writer spelled it.';
 comment on column public.memory_summaries.key_decisions is 'The decisions that were made.';
-comment on column public.memory_summaries.packet_count is
-  'The number of memories that the summary rests on, at most 500.';
+comment on column public.memory_summaries.packet_count is 'The number of memories that the summary rests on, at most 500.';
 comment on column public.memory_summaries.confidence is 'The confidence of the writer in the summary, from 0 to 1.';
 comment on column public.memory_summaries.coverage_start is 'The event time of the source that happened first.';
 comment on column public.memory_summaries.coverage_end is 'The event time of the source that happened last.';
 comment on column public.memory_summaries.sources_saved_until is
-  'The time when the last of the sources was saved. Memories that were saved later count as new, whenever they '
-  'happened.';
+  'The time when the last of the sources was saved. Memories that were saved later count as new, whenever they happened.';
 comment on column public.memory_summaries.valid_until is
-  'The time from which the summary is due again although no memory was added; null: it never becomes due by time '
-  'alone.';
+  'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
-call derived.replace_expired('public.memory_summaries', 'source_packet', 'there is a summary of the same subject already', 'scope_type', 'scope_value');
+call derived.replace_expired('public.memory_summaries', 'source_packet', 'there is a summary of the same subject already',
+  'scope_type', 'scope_value');
 call secrets.guard_table('public.memory_summaries', array['correlation_id', 'session_id', 'trace_id', 'scope_type']);
 --! EndIncluded 180-summaries/020-memory-summaries.sql
 --! Included 180-summaries/030-memory-summary-sources.sql
@@ -30318,7 +29339,6 @@ create table public.memory_summary_sources (
 );
 
 create index memory_summary_sources_packet_idx on public.memory_summary_sources (packet_id);
-
 comment on table public.memory_summary_sources is 'The memories that each summary rests on.';
 comment on column public.memory_summary_sources.summary_packet is 'The memory of the summary.';
 comment on column public.memory_summary_sources.packet_id is 'The memory that the summary rests on.';
@@ -30328,8 +29348,7 @@ comment on column public.memory_summary_sources.tenant_id is 'The tenant of both
 comment on column public.memory_summary_sources.created_at is 'The time when the summary was written.';
 comment on column public.memory_summary_sources.updated_at is 'The time when is_changed was last set.';
 
-alter table public.memory_summary_sources enable row level security;
-alter table public.memory_summary_sources force row level security;
+alter table public.memory_summary_sources enable row level security, force row level security;
 
 create policy tenant_isolation on public.memory_summary_sources as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -30346,12 +29365,10 @@ create policy worker_access on public.memory_summary_sources for select to l9_wo
 create policy definer_functions on public.memory_summary_sources to l9_owner using (true);
 
 comment on policy tenant_isolation on public.memory_summary_sources is 'Nothing is shared between tenants.';
-comment on policy scope_access on public.memory_summary_sources is
-  'A row is visible to callers that may read both the summary and the source. The policies of these two tables '
-  'decide, so the row follows both wherever they move.';
+comment on policy scope_access on public.memory_summary_sources is 'A row is visible to callers that may read both the summary '
+  'and the source. The policies of these two tables decide, so the row follows both wherever they move.';
 comment on policy platform_override on public.memory_summary_sources is
-  'Operators read across tenants, and each read is audited. A row is hidden when the summary or the source has '
-  'expired.';
+  'Operators read across tenants, and each read is audited. A row is hidden when the summary or the source has expired.';
 comment on policy worker_access on public.memory_summary_sources is 'Background jobs read all rows.';
 comment on policy definer_functions on public.memory_summary_sources is
   'Functions that delete summaries when a source is deleted or moves must also see rows that the caller does not.';
@@ -30359,8 +29376,7 @@ comment on policy definer_functions on public.memory_summary_sources is
 grant select on public.memory_summary_sources to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.memory_summary_sources to l9_worker;
 
-create function summaries.tg_memory_summary_sources__delete_summaries()
-returns trigger
+create function summaries.tg_memory_summary_sources__delete_summaries() returns trigger
 language plpgsql security definer set search_path = '' set enable_nestloop = off
 as $$
 begin
@@ -30369,10 +29385,8 @@ begin
   return null;
 end
 $$;
-
 comment on function summaries.tg_memory_summary_sources__delete_summaries is
-  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does '
-  'not see.';
+  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
 
 create trigger _600_delete_summaries after delete on public.memory_summary_sources
   referencing old table as old_rows
@@ -30383,17 +29397,13 @@ create trigger _600_delete_summaries after delete on public.memory_summary_sourc
 -- Triggers of sources and store_summary() call delete_summaries().
 
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
-
-comment on table summaries.summaries_being_deleted is
-  'Summaries that are being deleted because one of their sources was deleted or moved. The policies let functions '
-  'of the owner delete these; rows are gone at the end of the statement.';
+comment on table summaries.summaries_being_deleted is 'Summaries that are being deleted because one of their sources was deleted '
+  'or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.';
 comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
 
-alter table summaries.summaries_being_deleted enable row level security;
-alter table summaries.summaries_being_deleted force row level security;
+alter table summaries.summaries_being_deleted enable row level security, force row level security;
 create policy definer_functions on summaries.summaries_being_deleted to l9_owner using (true);
-comment on policy definer_functions on summaries.summaries_being_deleted is
-  'Only functions of the owner read and write it.';
+comment on policy definer_functions on summaries.summaries_being_deleted is 'Only functions of the owner read and write it.';
 
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
@@ -30402,11 +29412,9 @@ create policy definer_upkeep on public.packet_store for delete to l9_owner
 comment on policy definer_upkeep_reads on public.packet_store is
   'Functions of the owner see the summaries that they are about to delete.';
 comment on policy definer_upkeep on public.packet_store is
-  'Deleting or moving a memory deletes, by a trigger, the summaries that rest on it, also those that the caller '
-  'does not see.';
+  'Deleting or moving a memory deletes, by a trigger, the summaries that rest on it, also those that the caller does not see.';
 
-create function summaries.delete_summaries(summary_packets uuid[])
-returns void
+create function summaries.delete_summaries(summary_packets uuid[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -30419,26 +29427,22 @@ begin
   delete from summaries.summaries_being_deleted d where d.summary_packet = any (summary_packets);
 end
 $$;
-
 comment on function summaries.delete_summaries is
-  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner '
-  'call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
+  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for '
+  'summaries whose sources were deleted or moved, and for summaries that are replaced.';
 --! EndIncluded 180-summaries/040-summaries-being-deleted.sql
 --! Included 180-summaries/050-columns-of-summaries.sql
 -- Fields of a summary in GraphQL that other tables hold: its text, its sources and whether it is stale; and the
 -- heading that its memory begins with.
 
-create function summaries.summary_heading(scope_type text, scope_value text)
-returns text
+create function summaries.summary_heading(scope_type text, scope_value text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('Summary of %s %s', pg_catalog.replace(scope_type, '_', ' '),
   pg_catalog.btrim(pg_catalog.regexp_replace(scope_value, '\s+', ' ', 'g')));
-
 comment on function summaries.summary_heading is
   'The first line of the memory of a summary, so that a search for the subject finds it.';
 
-create function public.memory_summaries_summary_text(summary public.memory_summaries)
-returns text
+create function public.memory_summaries_summary_text(summary public.memory_summaries) returns text
 language sql stable parallel safe set search_path = ''
 return (
   select case
@@ -30447,8 +29451,7 @@ return (
   from (select p.envelope ->> 'content' as content from public.packet_store p where p.packet_id = (summary).source_packet) t
   cross join (select summaries.summary_heading((summary).scope_type, (summary).scope_value) || e'\n' as heading) h);
 
-create function public.memory_summaries_sources(summary public.memory_summaries)
-returns setof public.packet_store
+create function public.memory_summaries_sources(summary public.memory_summaries) returns setof public.packet_store
 language sql stable parallel safe set search_path = ''
 begin atomic
   select p.*
@@ -30458,19 +29461,16 @@ begin atomic
   order by p."timestamp", p.packet_id;
 end;
 
-create function public.memory_summaries_source_packet_ids(summary public.memory_summaries)
-returns uuid[]
+create function public.memory_summaries_source_packet_ids(summary public.memory_summaries) returns uuid[]
 language sql stable parallel safe set search_path = ''
 return array(
   select l.packet_id from public.memory_summary_sources l
   where l.summary_packet = (summary).source_packet order by l.packet_id);
 
-create function public.memory_summaries_is_stale(summary public.memory_summaries)
-returns boolean
+create function public.memory_summaries_is_stale(summary public.memory_summaries) returns boolean
 language sql stable parallel safe set search_path = ''
 return coalesce((summary).valid_until <= pg_catalog.now(), false) or exists (
   select from public.memory_summary_sources l where l.summary_packet = (summary).source_packet and l.is_changed);
-
 comment on function public.memory_summaries_summary_text is
   'The text of the summary: the text of its memory without the heading.';
 comment on function public.memory_summaries_sources is 'The memories that the summary rests on, oldest first.';
@@ -30479,37 +29479,21 @@ comment on function public.memory_summaries_is_stale is
   'True if the text of a source was changed since the summary was written, or valid_until has passed.';
 
 grant execute on function summaries.summary_heading to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function
-  public.memory_summaries_summary_text, public.memory_summaries_sources, public.memory_summaries_source_packet_ids,
-  public.memory_summaries_is_stale
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function public.memory_summaries_summary_text, public.memory_summaries_sources,
+  public.memory_summaries_source_packet_ids, public.memory_summaries_is_stale to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/050-columns-of-summaries.sql
 --! Included 180-summaries/060-audience-of-sources.sql
 -- Computes who may read all of some memories. Whatever saves a summary takes its scope, project and expiry from here,
 -- and the trigger of moved memories checks them again.
 
-create type summaries.summary_audience as (
-  tenant_id uuid,
-  org_id uuid,
-  user_id uuid,
-  scope text,
-  project_id text,
-  branch text,
-  ttl timestamptz,
-  packet_count integer,
-  coverage_start timestamptz,
-  coverage_end timestamptz,
-  sources_saved_until timestamptz
-);
-
-comment on type summaries.summary_audience is
-  'The audience that may read all of some memories, the branch of all of them, until when it may, the number of '
-  'these memories, when they happened and when the last of them was saved.';
+create type summaries.summary_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, branch text,
+  ttl timestamptz, packet_count integer, coverage_start timestamptz, coverage_end timestamptz, sources_saved_until timestamptz);
+comment on type summaries.summary_audience is 'The audience that may read all of some memories, the branch of all of them, until '
+  'when it may, the number of these memories, when they happened and when the last of them was saved.';
 
 -- Takes the scope whose readers may read all the others, the only project, org and user that the sources name, and
 -- the first expiry. The sources stay locked until the transaction ends.
-create function summaries.audience_of_sources(ids uuid[])
-returns summaries.summary_audience
+create function summaries.audience_of_sources(ids uuid[]) returns summaries.summary_audience
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -30521,7 +29505,8 @@ declare
   tenants uuid[];
 begin
   if coalesce(cardinality(ids), 0) = 0 or array_position(ids, null) is not null then
-    perform identity.raise_error('L9VAL', 'source_packet_ids: required, the memories that the summary rests on', 'source_packet_ids');
+    perform identity.raise_error('L9VAL', 'source_packet_ids: required, the memories that the summary rests on',
+      'source_packet_ids');
   elsif cardinality(ids) > summaries.max_sources() then
     perform identity.raise_error('L9LIM',
       format('source_packet_ids: at most %s, got %s', summaries.max_sources(), cardinality(ids)), 'source_packet_ids');
@@ -30534,8 +29519,8 @@ begin
     array_agg(distinct p.user_id) filter (where p.user_id is not null),
     case when count(p.branch) = count(*) and count(distinct p.branch) = 1 then min(p.branch) end,
     min(p.ttl), count(*), min(p."timestamp"), max(p."timestamp"), max(p.created_at)
-  into tenants, scopes, projects, orgs, users, audience.branch, audience.ttl, audience.packet_count, audience.coverage_start, audience.coverage_end,
-    audience.sources_saved_until
+  into tenants, scopes, projects, orgs, users, audience.branch, audience.ttl, audience.packet_count, audience.coverage_start,
+    audience.coverage_end, audience.sources_saved_until
   from public.packet_store p
   where p.packet_id = any (ids) and derived.is_source(p);
   if audience.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
@@ -30543,7 +29528,8 @@ begin
       'L9OWN', 'source_packet_ids: at least one of these memories does not exist, or is not yours', 'source_packet_ids');
   elsif cardinality(tenants) > 1 or cardinality(projects) > 1 or cardinality(orgs) > 1 or cardinality(users) > 1 then
     perform identity.raise_error('L9VAL',
-      'source_packet_ids: these memories belong to several projects, orgs or users, and no audience may read all of them; summarise each separately',
+      'source_packet_ids: these memories belong to several projects, orgs or users, and no audience may read all of them; '
+      'summarise each separately',
       'source_packet_ids');
   end if;
   audience.tenant_id := tenants[1];
@@ -30561,20 +29547,18 @@ begin
   limit 1;
   if not found then
     perform identity.raise_error('L9VAL', format(
-      'source_packet_ids: these memories belong to scopes %s, and the readers of none of them may read all of these memories; summarise each scope separately',
+      'source_packet_ids: these memories belong to scopes %s, and the readers of none of them may read all of these memories; '
+      'summarise each scope separately',
       array_to_string(scopes, ', ')), 'source_packet_ids');
   end if;
   return audience;
 end
 $$;
+comment on function summaries.audience_of_sources is 'The narrowest audience of these memories: everyone in it may read all of '
+  'them. Locks the memories until the end of the transaction. The caller must see them (else L9OWN); L9VAL if there is no such '
+  'audience. Definer: locks memories of other writers; it sees what the caller sees.';
 
-comment on function summaries.audience_of_sources is
-  'The narrowest audience of these memories: everyone in it may read all of them. Locks the memories until the end '
-  'of the transaction. The caller must see them (else L9OWN); L9VAL if there is no such audience. Definer: locks '
-  'memories of other writers; it sees what the caller sees.';
-
-create function summaries.is_audience_within(memory public.packet_store, audience summaries.summary_audience)
-returns boolean
+create function summaries.is_audience_within(memory public.packet_store, audience summaries.summary_audience) returns boolean
 language sql stable parallel safe set search_path = ''
 return packets.is_scope_within((memory).scope, (audience).scope)
   and (memory).tenant_id = (audience).tenant_id
@@ -30582,10 +29566,8 @@ return packets.is_scope_within((memory).scope, (audience).scope)
   and ((audience).org_id is null or (audience).org_id is not distinct from (memory).org_id)
   and ((audience).user_id is null or (audience).user_id is not distinct from (memory).user_id)
   and ((audience).ttl is null or coalesce((memory).ttl <= (audience).ttl, false));
-
 comment on function summaries.is_audience_within is
-  'True if everyone who may read this memory may also read everything that this audience reads, for at least as '
-  'long.';
+  'True if everyone who may read this memory may also read everything that this audience reads, for at least as long.';
 
 grant execute on function summaries.audience_of_sources to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/060-audience-of-sources.sql
@@ -30593,8 +29575,7 @@ grant execute on function summaries.audience_of_sources to l9_agent, l9_admin, l
 -- Triggers of packet_store that keep summaries true to their sources: one deletes them when a source moves or its
 -- expiry changes, the other marks them as due when its text changes.
 
-create function summaries.tg_packet_store__check_summaries()
-returns trigger
+create function summaries.tg_packet_store__check_summaries() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -30611,16 +29592,13 @@ begin
   return null;
 end
 $$;
-
-comment on function summaries.tg_packet_store__check_summaries is
-  'Runs when a memory moves or its expiry changes: refuses to move a summary to readers of fewer than all its '
-  'sources, and deletes the summaries that rest on the memory; they become due again. Definer: deletes also '
-  'summaries that the caller does not see.';
+comment on function summaries.tg_packet_store__check_summaries is 'Runs when a memory moves or its expiry changes: refuses to '
+  'move a summary to readers of fewer than all its sources, and deletes the summaries that rest on the memory; they become due '
+  'again. Definer: deletes also summaries that the caller does not see.';
 
 call derived.follow_packets('_640_check_summaries', 'summaries.tg_packet_store__check_summaries');
 
-create function summaries.tg_packet_store__mark_summaries_stale()
-returns trigger
+create function summaries.tg_packet_store__mark_summaries_stale() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
@@ -30629,10 +29607,8 @@ begin
   return null;
 end
 $$;
-
-comment on function summaries.tg_packet_store__mark_summaries_stale is
-  'Marks the summaries that rest on a memory as due again when its text changes. Definer: updates also rows that '
-  'the caller does not see.';
+comment on function summaries.tg_packet_store__mark_summaries_stale is 'Marks the summaries that rest on a memory as due again '
+  'when its text changes. Definer: updates also rows that the caller does not see.';
 
 create trigger _645_mark_summaries_stale after update of envelope on public.packet_store
   for each row when (new.content_hash <> old.content_hash)
@@ -30642,10 +29618,8 @@ create trigger _645_mark_summaries_stale after update of envelope on public.pack
 -- Checks the values of a summary. save_summary() and store_summary() call it before they save, and
 -- store_summary_row() once more as the owner.
 
-create function summaries.check_summary(
-  scope_type text, scope_value text, summary_text text, key_facts text[], key_entities text[], key_decisions text[],
-  confidence double precision)
-returns void
+create function summaries.check_summary(scope_type text, scope_value text, summary_text text, key_facts text[],
+  key_entities text[], key_decisions text[], confidence double precision) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -30655,16 +29629,15 @@ begin
   elsif summary_text is null or identity.is_blank(summary_text) then
     perform identity.raise_error('L9VAL', 'summary_text: must not be blank', 'summary_text');
   end if;
-  perform identity.check_bytes(scope_value, summaries.max_subject_bytes(), 'scope_value'), identity.check_bytes(summary_text, 262144, 'summary_text');
+  perform identity.check_bytes(scope_value, summaries.max_subject_bytes(), 'scope_value'),
+    identity.check_bytes(summary_text, 262144, 'summary_text');
   perform entities.check_confidence(confidence);
   perform reflection.check_texts(key_facts, 'key_facts');
   perform reflection.check_texts(key_entities, 'key_entities');
   perform reflection.check_texts(key_decisions, 'key_decisions');
 end
 $$;
-
-comment on function summaries.check_summary is
-  'Raises L9VAL or L9LIM, naming the field, for values that a summary can''t have.';
+comment on function summaries.check_summary is 'Raises L9VAL or L9LIM, naming the field, for values that a summary can''t have.';
 
 grant execute on function summaries.check_summary to l9_agent, l9_admin, l9_worker;
 grant execute on function reflection.check_texts to l9_worker;
@@ -30673,9 +29646,8 @@ grant execute on function reflection.check_texts to l9_worker;
 -- Writes the row of a summary and its list of sources, as the owner. save_summary() calls it for callers and
 -- store_summary() for jobs, after they have saved the memory.
 
-create function summaries.store_summary_row(
-  packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[], key_facts text[], key_entities text[],
-  key_decisions text[], confidence double precision, valid_until timestamptz)
+create function summaries.store_summary_row(packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[],
+  key_facts text[], key_entities text[], key_decisions text[], confidence double precision, valid_until timestamptz)
 returns public.memory_summaries
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -30688,12 +29660,14 @@ begin
     store_summary_row.scope_type, store_summary_row.scope_value, source.envelope ->> 'content', store_summary_row.key_facts,
     store_summary_row.key_entities, store_summary_row.key_decisions, store_summary_row.confidence);
   if source.packet_type <> 'summary' or source.packet_id = any (store_summary_row.source_packet_ids) then
-    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources',
+      'source_packet');
   elsif not packets.may_rewrite(source, identity.current_identity()) then
     perform memories.raise_not_yours(source.packet_id);
   elsif summaries.is_audience_within(source, audience) is not true then
     perform identity.raise_error('L9VAL',
-      'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists', 'source_packet');
+      'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists',
+      'source_packet');
   end if;
 
   insert into public.memory_summaries (
@@ -30714,22 +29688,18 @@ begin
   return saved;
 end
 $$;
-
 comment on function summaries.store_summary_row is
-  'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: '
-  'memories that the caller sees and that every reader of the summary may read. Definer: callers can''t write '
-  'memory_summaries.';
+  'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: memories that '
+  'the caller sees and that every reader of the summary may read. Definer: callers can''t write memory_summaries.';
 
 grant execute on function summaries.store_summary_row to l9_agent, l9_admin;
 
 -- A memory has at most 64 parents, so these are the newest sources. memory_summary_sources has all of them.
-create function summaries.newest_sources(ids uuid[])
-returns uuid[]
+create function summaries.newest_sources(ids uuid[]) returns uuid[]
 language sql stable set search_path = ''
 return array(
   select p.packet_id from public.packet_store p where p.packet_id = any (ids)
   order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
-
 comment on function summaries.newest_sources is 'The newest 64 of these memories, as far as the caller sees them.';
 
 grant execute on function summaries.newest_sources to l9_agent, l9_admin;
@@ -30738,31 +29708,19 @@ grant execute on function summaries.newest_sources to l9_agent, l9_admin;
 -- Saves a summary that an agent or administrator wrote. Callers reach save_summary() in psql, and by the operation
 -- summarize over MCP and GraphQL.
 
-create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text)
-returns void
+create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text) returns void
 language sql volatile set search_path = ''
 begin atomic
   select pg_advisory_xact_lock(hashtextextended(format('l9-memory summary %s %s %s', audience_id, scope_type, scope_value), 0));
 end;
-
-comment on function summaries.lock_summary is
-  'Locks the summary of a subject until the end of the transaction: of two concurrent calls the second waits and '
-  'replaces the summary of the first.';
+comment on function summaries.lock_summary is 'Locks the summary of a subject until the end of the transaction: of two '
+  'concurrent calls the second waits and replaces the summary of the first.';
 
 -- The audience comes first, because it decides which summary is replaced and what the lock is named after. The former
 -- summary is deleted under the caller's own policies, which refuse another agent's.
-create function public.save_summary(
-  scope_type text,
-  scope_value text,
-  summary_text text,
-  source_packet_ids uuid[],
-  key_facts text[] default '{}',
-  key_entities text[] default '{}',
-  key_decisions text[] default '{}',
-  confidence double precision default 0.8,
-  valid_until timestamptz default null
-)
-returns public.memory_summaries
+create function public.save_summary(scope_type text, scope_value text, summary_text text, source_packet_ids uuid[],
+  key_facts text[] default '{}', key_entities text[] default '{}', key_decisions text[] default '{}',
+  confidence double precision default 0.8, valid_until timestamptz default null) returns public.memory_summaries
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -30782,7 +29740,8 @@ begin
   if audience.org_id <> me.org_id or audience.user_id <> me.user_id
     or audience.org_id is not null and me.org_id is null or audience.user_id is not null and me.user_id is null then
     perform identity.raise_error('L9VAL',
-      'source_packet_ids: these memories belong to an org or user that you do not act for, so that others could read the summary', 'source_packet_ids');
+      'source_packet_ids: these memories belong to an org or user that you do not act for, so that others could read the summary',
+      'source_packet_ids');
   end if;
   perform packets.check_scope(audience.scope, audience.project_id);
 
@@ -30796,28 +29755,28 @@ begin
     and s.scope_type = save_summary.scope_type and s.scope_value = save_summary.scope_value;
   if former_packet = any (source_packet_ids) then
     perform identity.raise_error(
-      'L9VAL', 'source_packet_ids: names the summary that this one replaces; name the sources of that summary instead', 'source_packet_ids');
+      'L9VAL', 'source_packet_ids: names the summary that this one replaces; name the sources of that summary instead',
+      'source_packet_ids');
   elsif former_packet is not null then
     delete from public.packet_store p where p.packet_id = former_packet;
     if not found then
-      perform identity.raise_error('L9OWN', 'scope_value: has a summary that another agent wrote, which you can''t replace', 'scope_value');
+      perform identity.raise_error('L9OWN', 'scope_value: has a summary that another agent wrote, which you can''t replace',
+        'scope_value');
     end if;
   end if;
 
   packet_id := (public.save_memory(
     summaries.summary_heading(save_summary.scope_type, save_summary.scope_value) || e'\n' || summary_text,
-    scope => audience.scope, project_id => audience.project_id, branch => coalesce(audience.branch, '*'), kind => 'summary', ttl => audience.ttl,
-    parent_ids => summaries.newest_sources(source_packet_ids))).memory.packet_id;
+    scope => audience.scope, project_id => audience.project_id, branch => coalesce(audience.branch, '*'), kind => 'summary',
+    ttl => audience.ttl, parent_ids => summaries.newest_sources(source_packet_ids))).memory.packet_id;
   return summaries.store_summary_row(
     packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
     save_summary.key_entities, save_summary.key_decisions, wanted_confidence, save_summary.valid_until);
 end
 $$;
-
-comment on function public.save_summary is
-  'Saves the summary of a subject as a memory and replaces the existing one; agents replace only their own (else '
-  'L9OWN). scope_type: thread, agent, topic, time_period, project or task. Only callers that may read all of '
-  'source_packet_ids (at most 500) can read it, and no longer than these; if no scope has exactly these readers, '
+comment on function public.save_summary is 'Saves the summary of a subject as a memory and replaces the existing one; agents '
+  'replace only their own (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Only callers that may '
+  'read all of source_packet_ids (at most 500) can read it, and no longer than these; if no scope has exactly these readers, '
   'L9VAL. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 
 grant execute on function summaries.lock_summary, public.save_summary to l9_agent, l9_admin;
@@ -30826,37 +29785,18 @@ grant execute on function summaries.lock_summary, public.save_summary to l9_agen
 -- Finds the summaries that are to be written. due_summaries() and summarize() call find_due() for their caller, and
 -- lease_summaries() calls it for all audiences of a tenant.
 
-create type summaries.due_for_audience as (
-  tenant_id uuid,
-  org_id uuid,
-  user_id uuid,
-  scope text,
-  project_id text,
-  scope_type text,
-  scope_value text,
-  reason text,
-  new_packets integer,
-  packet_count integer,
-  summary_id uuid,
-  coverage_start timestamptz,
-  coverage_end timestamptz,
-  valid_until timestamptz,
-  source_packet_ids uuid[]
-);
-
+create type summaries.due_for_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text,
+  scope_type text, scope_value text, reason text, new_packets integer, packet_count integer, summary_id uuid,
+  coverage_start timestamptz, coverage_end timestamptz, valid_until timestamptz, source_packet_ids uuid[]);
 comment on type summaries.due_for_audience is 'A summary that is due, and the audience that it is for.';
 
-create function summaries.summary_threshold(scope_type text)
-returns integer
+create function summaries.summary_threshold(scope_type text) returns integer
 language sql immutable parallel safe
 return case scope_type when 'task' then 5 when 'thread' then 10 when 'topic' then 20 when 'time_period' then 20 else 50 end;
-
 comment on function summaries.summary_threshold is
-  'The number of new memories that makes a summary due by default: task 5, thread 10, topic 20, week 20, agent 50, '
-  'project 50.';
+  'The number of new memories that makes a summary due by default: task 5, thread 10, topic 20, week 20, agent 50, project 50.';
 
-create function summaries.summary_subjects(memory public.packet_store)
-returns table (scope_type text, scope_value text)
+create function summaries.summary_subjects(memory public.packet_store) returns table (scope_type text, scope_value text)
 language sql immutable parallel safe
 begin atomic
   select s.scope_type, s.scope_value
@@ -30868,17 +29808,13 @@ begin atomic
   union all
   select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
-
-comment on function summaries.summary_subjects is
-  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it '
-  'happened (UTC), its project, and the task that its correlation_id names.';
+comment on function summaries.summary_subjects is 'The subjects whose summaries a memory belongs to: its thread, its creator, '
+  'its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
 
 -- Groups the newest memories by audience and subject, compares each group with the summary that exists, and keeps
 -- those with a reason to write it. Without a caller all audiences are grouped.
-create function summaries.find_due(
-  me identity.identity, target_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
-  max_sources integer, k integer)
-returns setof summaries.due_for_audience
+create function summaries.find_due(me identity.identity, target_tenant uuid, types text[], only_value text, only_project text,
+  min_packets integer, max_sources integer, k integer) returns setof summaries.due_for_audience
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0
 as $$
 declare
@@ -30946,38 +29882,22 @@ begin
   limit k;
 end
 $$;
+comment on function summaries.find_due is 'Summaries that are due in a tenant: for the audiences that this identity writes for '
+  'or, without a caller (for jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due '
+  'summary contains memories that its readers may not read. Runs with the rights of the caller.';
 
-comment on function summaries.find_due is
-  'Summaries that are due in a tenant: for the audiences that this identity writes for or, without a caller (for '
-  'jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due summary contains '
-  'memories that its readers may not read. Runs with the rights of the caller.';
-
-grant execute on function
-  summaries.summary_threshold, summaries.summary_subjects, summaries.find_due
-to l9_agent, l9_admin, l9_worker;
+grant execute on function summaries.summary_threshold, summaries.summary_subjects, summaries.find_due
+  to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/110-find-due.sql
 --! Included 180-summaries/120-due-summaries.sql
 -- Lists the due summaries of a caller, who reaches due_summaries() over GraphQL and psql. summarize() calls
 -- find_due_for_caller() and writes an audit row of its own.
 
-create type public.due_summary as (
-  scope_type text,
-  scope_value text,
-  scope text,
-  project_id text,
-  reason text,
-  new_packets integer,
-  packet_count integer,
-  summary_id uuid,
-  coverage_start timestamptz,
-  coverage_end timestamptz,
-  valid_until timestamptz,
-  source_packet_ids uuid[]
-);
-
+create type public.due_summary as (scope_type text, scope_value text, scope text, project_id text, reason text,
+  new_packets integer, packet_count integer, summary_id uuid, coverage_start timestamptz, coverage_end timestamptz,
+  valid_until timestamptz, source_packet_ids uuid[]);
 comment on type public.due_summary is 'A summary that is due.';
-comment on column public.due_summary.scope_type is
-  'The type of the subject: thread, agent, topic, time_period, project or task.';
+comment on column public.due_summary.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or task.';
 comment on column public.due_summary.scope_value is
   'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
 comment on column public.due_summary.scope is 'The scope of the memories, which the summary will have.';
@@ -30987,9 +29907,8 @@ comment on column public.due_summary.coverage_start is
 comment on column public.due_summary.coverage_end is
   'The event time of the source of the existing summary that happened last; null if there is none.';
 comment on column public.due_summary.valid_until is 'The time from which the existing summary is due by time alone.';
-comment on column public.due_summary.reason is
-  'The reason why the summary is due. none: there is no summary yet; packets: enough memories were added; changed: '
-  'the text of a source was changed; valid_until: that time has passed.';
+comment on column public.due_summary.reason is 'The reason why the summary is due. none: there is no summary yet; packets: '
+  'enough memories were added; changed: the text of a source was changed; valid_until: that time has passed.';
 comment on column public.due_summary.new_packets is 'The number of memories added since the existing summary.';
 comment on column public.due_summary.packet_count is 'The number of memories of the subject.';
 comment on column public.due_summary.summary_id is 'The existing summary; null if there is none.';
@@ -31022,19 +29941,11 @@ begin
   from summaries.find_due(me, me.tenant_id, scope_types, scope_value, project_id, min_packets, max_sources, k) d;
 end
 $$;
-
 comment on function summaries.find_due_for_caller is
   'What due_summaries() returns, without an audit row: summarize() audits the sources that it shows.';
 
-create function public.due_summaries(
-  scope_types text[] default null,
-  scope_value text default null,
-  project_id text default null,
-  min_packets integer default null,
-  max_sources integer default 100,
-  k integer default 20
-)
-returns setof public.due_summary
+create function public.due_summaries(scope_types text[] default null, scope_value text default null, project_id text default null,
+  min_packets integer default null, max_sources integer default 100, k integer default 20) returns setof public.due_summary
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -31048,12 +29959,10 @@ begin
   return query select d.* from unnest(due) d;
 end
 $$;
-
-comment on function public.due_summaries is
-  'Summaries that are due where the caller writes: enough memories have none, enough were added, a source was '
-  'changed, or valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic and week '
-  '20, agent and project 50. source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest '
-  '20,000 memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
+comment on function public.due_summaries is 'Summaries that are due where the caller writes: enough memories have none, enough '
+  'were added, a source was changed, or valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic '
+  'and week 20, agent and project 50. source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest 20,000 '
+  'memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
 
 grant execute on function summaries.find_due_for_caller, public.due_summaries to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/120-due-summaries.sql
@@ -31062,15 +29971,13 @@ grant execute on function summaries.find_due_for_caller, public.due_summaries to
 -- summary.
 
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
-
 comment on type public.summarize_result is
   'The result of summarize(): the status, and either the saved summary or the due ones with their sources.';
 comment on column public.summarize_result.status is 'saved, due or nothing_due.';
 comment on column public.summarize_result.summary is 'The summary that was saved.';
 comment on column public.summarize_result.due is 'The summaries that are due, each with the texts of its sources.';
 
-create function summaries.sources_within(ids uuid[], max_tokens integer)
-returns jsonb
+create function summaries.sources_within(ids uuid[], max_tokens integer) returns jsonb
 language sql stable set search_path = ''
 begin atomic
   with sources as (
@@ -31095,28 +30002,15 @@ begin atomic
   from trimmed t
   where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
 end;
-
-comment on function summaries.sources_within is
-  'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens '
-  'in all; at most the newest 100.';
+comment on function summaries.sources_within is 'The texts of those of these memories that the caller may read, oldest first, '
+  'trimmed to about max_tokens tokens in all; at most the newest 100.';
 
 -- The first half is save_summary(); the second asks for due summaries, cuts the sources of all of them to one budget
 -- of tokens, and audits which memories were shown.
-create function public.summarize(
-  scope_type text default null,
-  scope_value text default null,
-  summary_text text default null,
-  source_packet_ids uuid[] default null,
-  key_facts text[] default '{}',
-  key_entities text[] default '{}',
-  key_decisions text[] default '{}',
-  confidence double precision default 0.8,
-  valid_until timestamptz default null,
-  project_id text default null,
-  k integer default 1,
-  max_tokens integer default 8000
-)
-returns public.summarize_result
+create function public.summarize(scope_type text default null, scope_value text default null, summary_text text default null,
+  source_packet_ids uuid[] default null, key_facts text[] default '{}', key_entities text[] default '{}',
+  key_decisions text[] default '{}', confidence double precision default 0.8, valid_until timestamptz default null,
+  project_id text default null, k integer default 1, max_tokens integer default 8000) returns public.summarize_result
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -31139,7 +30033,8 @@ begin
   end if;
 
   select coalesce(jsonb_agg(
-    to_jsonb(d) - 'source_packet_ids' - 'place' || jsonb_build_object('sources', summaries.sources_within(d.source_packet_ids, max_tokens / k))
+    to_jsonb(d) - 'source_packet_ids' - 'place' || jsonb_build_object('sources',
+      summaries.sources_within(d.source_packet_ids, max_tokens / k))
     order by d.place), '[]')
   into result.due
   from summaries.find_due_for_caller(
@@ -31157,16 +30052,13 @@ begin
   return result;
 end
 $$;
-
-comment on function public.summarize is
-  'Without summary_text: the summaries that are due (optionally only of this scope_type, scope_value and '
-  'project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With '
+comment on function public.summarize is 'Without summary_text: the summaries that are due (optionally only of this scope_type, '
+  'scope_value and project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With '
   'summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
 
 grant execute on function summaries.sources_within, public.summarize to l9_agent, l9_admin;
 
-create function summaries.summary_json(summary public.memory_summaries)
-returns jsonb
+create function summaries.summary_json(summary public.memory_summaries) returns jsonb
 language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
 volatile set search_path = ''
@@ -31187,7 +30079,6 @@ return case when (summary).summary_id is not null then pg_catalog.jsonb_build_ob
   'coverage_start', (summary).coverage_start,
   'coverage_end', (summary).coverage_end,
   'valid_until', (summary).valid_until) end;
-
 comment on function summaries.summary_json is 'A summary as the gateway returns it, with the text of its memory.';
 
 grant execute on function summaries.summary_json to l9_agent, l9_admin;
@@ -31198,16 +30089,14 @@ grant execute on function summaries.summary_json to l9_agent, l9_admin;
 
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
-comment on policy definer_job_writes on public.packet_store is
-  'Functions of the owner save summaries for background jobs. Functions that agents and admins call save nothing '
-  'under this policy.';
+comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries for background jobs. '
+  'Functions that agents and admins call save nothing under this policy.';
 
 -- The same steps as save_summary(), but the owner's policies apply: the former summary goes whoever wrote it, and the
 -- memory is inserted for the audience instead of the caller.
-create function summaries.store_summary(
-  scope_type text, scope_value text, summary_text text, source_packet_ids uuid[], key_facts text[] default '{}',
-  key_entities text[] default '{}', key_decisions text[] default '{}', confidence double precision default 0.8,
-  valid_until timestamptz default null, model text default null)
+create function summaries.store_summary(scope_type text, scope_value text, summary_text text, source_packet_ids uuid[],
+  key_facts text[] default '{}', key_entities text[] default '{}', key_decisions text[] default '{}',
+  confidence double precision default 0.8, valid_until timestamptz default null, model text default null)
 returns public.memory_summaries
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -31223,8 +30112,8 @@ begin
     store_summary.key_decisions, store_summary.confidence);
   audience := summaries.audience_of_sources(source_packet_ids);
   perform summaries.lock_summary(
-    packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope), store_summary.scope_type,
-    store_summary.scope_value);
+    packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope),
+    store_summary.scope_type, store_summary.scope_value);
   perform summaries.delete_summaries(array(
     select s.source_packet from public.memory_summaries s
     where s.tenant_id = audience.tenant_id and s.scope = audience.scope and s.project_id is not distinct from audience.project_id
@@ -31232,13 +30121,15 @@ begin
       and s.scope_type = store_summary.scope_type and s.scope_value = store_summary.scope_value));
 
   insert into public.packet_store as p (
-    packet_type, envelope, metadata, parent_ids, ttl, project_id, branch, scope, tenant_id, org_id, user_id, "timestamp", created_at, updated_at)
+    packet_type, envelope, metadata, parent_ids, ttl, project_id, branch, scope, tenant_id, org_id, user_id, "timestamp",
+    created_at, updated_at)
   values (
     'summary',
     jsonb_build_object('content',
       summaries.summary_heading(store_summary.scope_type, store_summary.scope_value) || e'\n' || summary_text),
     jsonb_strip_nulls(jsonb_build_object('creator', 'job', 'source', 'l9-memory', 'agent', 'job', 'model', store_summary.model)),
-    summaries.newest_sources(source_packet_ids), audience.ttl, audience.project_id, audience.branch, audience.scope, audience.tenant_id, audience.org_id, audience.user_id,
+    summaries.newest_sources(source_packet_ids), audience.ttl, audience.project_id, audience.branch, audience.scope,
+    audience.tenant_id, audience.org_id, audience.user_id,
     clock_timestamp(), clock_timestamp(), clock_timestamp())
   on conflict do nothing
   returning p.packet_id into packet_id;
@@ -31250,42 +30141,34 @@ begin
     store_summary.key_entities, store_summary.key_decisions, store_summary.confidence, store_summary.valid_until);
 end
 $$;
-
 comment on function summaries.store_summary is
-  'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator '
-  'job, and in place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t '
-  'write memories.';
+  'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator job, and in '
+  'place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t write memories.';
 
 grant execute on function summaries.store_summary to l9_worker;
 --! EndIncluded 180-summaries/140-summary-job.sql
 --! Included 190-extraction/000-schema.sql
 create schema extraction;
-comment on schema extraction is
-  'Facts and relationships that a chat model finds, and its token budget. The helpers are not exposed over GraphQL; '
-  'callers may execute only the functions granted one by one.';
+comment on schema extraction is 'Facts and relationships that a chat model finds, and its token budget. The helpers are not '
+  'exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema extraction to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 190-extraction/000-schema.sql
 --! Included 190-extraction/010-extraction-settings.sql
 -- Which memories a chat model may read, and the budget for it. set_extraction_settings() writes it; triggers of
 -- packet_store and the jobs ask it before anything is sent.
 
-create function extraction.are_kinds(kinds text[])
-returns boolean
+create function extraction.are_kinds(kinds text[]) returns boolean
 language sql immutable parallel safe set search_path = ''
 return not exists (
   select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ packets.kind_pattern());
-
 comment on function extraction.are_kinds is
   'True if each of these texts can be a kind of memory: a lower-case word of at most 63 characters.';
 
-create function extraction.is_budget(tokens_per_day bigint)
-returns boolean
+create function extraction.is_budget(tokens_per_day bigint) returns boolean
 language sql immutable parallel safe set search_path = ''
 -- A single call may cost 50,000 tokens; with a smaller budget some memories would never be read.
 return tokens_per_day between 50000 and 1000000000000;
-
-comment on function extraction.is_budget is
-  'True if a tenant may have this budget of tokens a day: from 50000 to 10^12.';
+comment on function extraction.is_budget is 'True if a tenant may have this budget of tokens a day: from 50000 to 10^12.';
 
 create table public.extraction_settings (
   tenant_id uuid primary key references public.tenants,
@@ -31299,25 +30182,21 @@ create table public.extraction_settings (
   constraint extraction_scopes_at_most_64 check (cardinality(scopes) <= 64 and array_position(scopes, null) is null),
   constraint extraction_budget_of_a_call check (extraction.is_budget(tokens_per_day))
 );
-
-comment on table public.extraction_settings is
-  'Which memories of a tenant a chat model may read, and for how many tokens a day. Without a row it may read '
-  'nothing. set_extraction_settings() writes this table.';
+comment on table public.extraction_settings is 'Which memories of a tenant a chat model may read, and for how many tokens a day. '
+  'Without a row it may read nothing. set_extraction_settings() writes this table.';
 comment on column public.extraction_settings.tenant_id is 'The tenant.';
 comment on column public.extraction_settings.is_enabled is
   'Whether a chat model extracts entities, facts and relationships from new memories.';
 comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
-comment on column public.extraction_settings.scopes is
-  'The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private '
-  'scopes must be named here.';
+comment on column public.extraction_settings.scopes is 'The scopes whose memories a model may read. A memory of any other scope '
+  'is never sent to a model, so private scopes must be named here.';
 comment on column public.extraction_settings.writes_summaries is
   'Whether a chat model writes due summaries of memories in these scopes, whatever their kinds.';
 comment on column public.extraction_settings.tokens_per_day is
   'The token budget of extraction and summaries together, for each day in UTC.';
 comment on column public.extraction_settings.updated_at is 'When the settings last changed.';
 
-alter table public.extraction_settings enable row level security;
-alter table public.extraction_settings force row level security;
+alter table public.extraction_settings enable row level security, force row level security;
 
 create policy tenant_isolation on public.extraction_settings as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -31333,8 +30212,7 @@ comment on policy scope_access on public.extraction_settings is
   'Only admins of every scope read settings, because they name scopes that others must not learn of.';
 comment on policy platform_override on public.extraction_settings is
   'Operators read settings of all tenants; each such read is audited.';
-comment on policy worker_access on public.extraction_settings is
-  'Jobs read the settings before each call of a model.';
+comment on policy worker_access on public.extraction_settings is 'Jobs read the settings before each call of a model.';
 comment on policy definer_functions on public.extraction_settings is
   'set_extraction_settings() writes settings, and triggers of packet_store read them.';
 
@@ -31349,15 +30227,9 @@ create trigger _500_audit after insert or update on public.extraction_settings
 -- Administrators switch extraction and written summaries on and off here, over GraphQL and psql, and set their
 -- limits.
 
-create function public.set_extraction_settings(
-  is_enabled boolean default null,
-  kinds text[] default null,
-  scopes text[] default null,
-  writes_summaries boolean default null,
-  tokens_per_day bigint default null,
-  tenant_id uuid default null
-)
-returns public.extraction_settings
+create function public.set_extraction_settings(is_enabled boolean default null, kinds text[] default null,
+  scopes text[] default null, writes_summaries boolean default null, tokens_per_day bigint default null,
+  tenant_id uuid default null) returns public.extraction_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -31369,11 +30241,13 @@ begin
   if cardinality(set_extraction_settings.kinds) > 64 then
     perform identity.raise_error('L9LIM', 'kinds: at most 64', 'kinds');
   elsif not extraction.are_kinds(set_extraction_settings.kinds) then
-    perform identity.raise_error('L9VAL', 'kinds: must be lower-case words of letters, digits and _, at most 63 characters each', 'kinds');
+    perform identity.raise_error('L9VAL', 'kinds: must be lower-case words of letters, digits and _, at most 63 characters each',
+      'kinds');
   elsif cardinality(set_extraction_settings.scopes) > 64 then
     perform identity.raise_error('L9LIM', 'scopes: at most 64', 'scopes');
   elsif not extraction.is_budget(set_extraction_settings.tokens_per_day) then
-    perform identity.raise_error('L9VAL', 'tokens_per_day: must be from 50000 (the most that one call can cost) to 10^12', 'tokens_per_day');
+    perform identity.raise_error('L9VAL', 'tokens_per_day: must be from 50000 (the most that one call can cost) to 10^12',
+      'tokens_per_day');
   end if;
   select n.scope into unknown_scope
   from unnest(set_extraction_settings.scopes) as n (scope)
@@ -31387,7 +30261,8 @@ begin
   update public.extraction_settings s
   set is_enabled = coalesce(set_extraction_settings.is_enabled, s.is_enabled),
     kinds = array(select distinct k.kind from unnest(coalesce(set_extraction_settings.kinds, s.kinds)) as k (kind) order by 1),
-    scopes = array(select distinct n.scope from unnest(coalesce(set_extraction_settings.scopes, s.scopes)) as n (scope) order by 1),
+    scopes = array(select distinct n.scope from unnest(coalesce(set_extraction_settings.scopes, s.scopes)) as n (scope)
+      order by 1),
     writes_summaries = coalesce(set_extraction_settings.writes_summaries, s.writes_summaries),
     tokens_per_day = coalesce(set_extraction_settings.tokens_per_day, s.tokens_per_day),
     updated_at = clock_timestamp()
@@ -31396,12 +30271,10 @@ begin
   return saved;
 end
 $$;
-
-comment on function public.set_extraction_settings is
-  'Changes the given settings of what a chat model may read, from the next save on. kinds: those to extract from, '
-  'at most 64. scopes: at most 64; memories of others are never sent to a model. writes_summaries: it also writes '
-  'due summaries. tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, '
-  'L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
+comment on function public.set_extraction_settings is 'Changes the given settings of what a chat model may read, from the next '
+  'save on. kinds: those to extract from, at most 64. scopes: at most 64; memories of others are never sent to a model. '
+  'writes_summaries: it also writes due summaries. tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. '
+  'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 
 grant execute on function public.set_extraction_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 190-extraction/020-set-extraction-settings.sql
@@ -31422,7 +30295,6 @@ create table public.extraction_usage (
   constraint usage_not_negative check (
     calls >= 0 and failed_calls >= 0 and prompt_tokens >= 0 and completion_tokens >= 0 and reserved_tokens >= 0)
 );
-
 comment on table public.extraction_usage is
   'Tokens and calls of chat models, one row for each tenant and day. Only jobs write this table.';
 comment on column public.extraction_usage.tenant_id is 'The tenant.';
@@ -31431,13 +30303,11 @@ comment on column public.extraction_usage.calls is 'The number of calls.';
 comment on column public.extraction_usage.failed_calls is 'The number of calls without a usable answer.';
 comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as counted by the provider.';
 comment on column public.extraction_usage.completion_tokens is 'Tokens received, as counted by the provider.';
-comment on column public.extraction_usage.reserved_tokens is
-  'The most that running calls can cost, plus the reservations of calls whose cost is unknown because the provider '
-  'or the job failed.';
+comment on column public.extraction_usage.reserved_tokens is 'The most that running calls can cost, plus the reservations of '
+  'calls whose cost is unknown because the provider or the job failed.';
 comment on column public.extraction_usage.updated_at is 'When a call last started or ended.';
 
-alter table public.extraction_usage enable row level security;
-alter table public.extraction_usage force row level security;
+alter table public.extraction_usage enable row level security, force row level security;
 
 create policy tenant_isolation on public.extraction_usage as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -31462,17 +30332,13 @@ grant insert (tenant_id, day), update (calls, failed_calls, prompt_tokens, compl
 -- Keeps the calls of chat models within the budget of a tenant. The gateway reserves tokens before each call and
 -- records the real cost afterwards.
 
-create function extraction.is_active_tenant(tenant_id uuid)
-returns boolean
+create function extraction.is_active_tenant(tenant_id uuid) returns boolean
 language sql stable security definer set search_path = ''
 return exists (select from public.tenants t where t.tenant_id = is_active_tenant.tenant_id and t.is_active);
-
 comment on function extraction.is_active_tenant is
-  'True if the tenant is active; jobs do nothing for inactive tenants. For jobs. Definer: reads tenants, which jobs '
-  'can''t read.';
+  'True if the tenant is active; jobs do nothing for inactive tenants. For jobs. Definer: reads tenants, which jobs can''t read.';
 
-create function extraction.reserve_tokens(tenant_id uuid, tokens bigint)
-returns date
+create function extraction.reserve_tokens(tenant_id uuid, tokens bigint) returns date
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -31489,10 +30355,9 @@ begin
   return case when found then today end;
 end
 $$;
-
 comment on function extraction.reserve_tokens is
-  'Reserves the most that a call can cost and returns the day of the reservation, for record_token_usage(). Null: '
-  'the budget of the day is too small, or the tenant is inactive or has neither extraction nor summaries enabled.';
+  'Reserves the most that a call can cost and returns the day of the reservation, for record_token_usage(). Null: the budget of '
+  'the day is too small, or the tenant is inactive or has neither extraction nor summaries enabled.';
 
 create function extraction.record_token_usage(
   tenant_id uuid, day date, reserved bigint, prompt_tokens bigint, completion_tokens bigint, has_failed boolean default false)
@@ -31509,14 +30374,10 @@ begin atomic
     updated_at = clock_timestamp()
   where u.tenant_id = record_token_usage.tenant_id and u.day = record_token_usage.day;
 end;
-
 comment on function extraction.record_token_usage is
-  'Replaces the reservation of a call by its real cost. prompt_tokens null: the cost is unknown, and the '
-  'reservation stays.';
+  'Replaces the reservation of a call by its real cost. prompt_tokens null: the cost is unknown, and the reservation stays.';
 
-grant execute on function
-  extraction.is_active_tenant, extraction.reserve_tokens, extraction.record_token_usage
-to l9_worker;
+grant execute on function extraction.is_active_tenant, extraction.reserve_tokens, extraction.record_token_usage to l9_worker;
 --! EndIncluded 190-extraction/040-reserve-tokens.sql
 --! Included 190-extraction/050-pending-extractions.sql
 -- The queue of memories that a chat model is to read, and the trigger that fills it when memories are saved. The
@@ -31534,10 +30395,9 @@ create table extraction.pending_extractions (
 );
 
 create index pending_extractions_due_idx on extraction.pending_extractions (next_attempt_at) where given_up_at is null;
-
 comment on table extraction.pending_extractions is
-  'Queue of memories that a chat model has to read. A row is inserted in the transaction of the save, and deleted '
-  'in the transaction that stores the answer, or when the tenant no longer wants the memory read.';
+  'Queue of memories that a chat model has to read. A row is inserted in the transaction of the save, and deleted in the '
+  'transaction that stores the answer, or when the tenant no longer wants the memory read.';
 comment on column extraction.pending_extractions.attempts is 'The number of answers that were not usable.';
 comment on column extraction.pending_extractions.leased_until is
   'End of the lease of the job that works on this row; afterwards another job may lease it.';
@@ -31546,8 +30406,7 @@ comment on column extraction.pending_extractions.given_up_at is
 comment on column extraction.pending_extractions.last_error is
   'The name of the last error, never its text; budget: the row waits for the next day.';
 
-alter table extraction.pending_extractions enable row level security;
-alter table extraction.pending_extractions force row level security;
+alter table extraction.pending_extractions enable row level security, force row level security;
 
 create policy worker_access on extraction.pending_extractions to l9_worker using (true);
 create policy definer_functions on extraction.pending_extractions to l9_owner using (true);
@@ -31555,40 +30414,31 @@ comment on policy worker_access on extraction.pending_extractions is 'Jobs work 
 comment on policy definer_functions on extraction.pending_extractions is
   'Triggers of packet_store add memories; store_extraction() removes them.';
 
-grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error), delete on extraction.pending_extractions to l9_worker;
+grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error),
+  delete on extraction.pending_extractions to l9_worker;
 
 -- Inlined into the queries of both queues, which is why it sets no search_path: they keep using their indexes.
-create function extraction.is_due(next_attempt_at timestamptz, leased_until timestamptz)
-returns boolean
-language sql stable parallel safe
-return next_attempt_at <= now() and (leased_until is null or leased_until < now());
-
+create function extraction.is_due(next_attempt_at timestamptz, leased_until timestamptz) returns boolean
+language sql stable parallel safe return next_attempt_at <= now() and (leased_until is null or leased_until < now());
 comment on function extraction.is_due is
   'True if a row of a queue may be leased now: its time has come, and no other job holds a lease.';
 
-create function extraction.max_attempts()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 5;
-
+create function extraction.max_attempts() returns integer language sql immutable parallel safe set search_path = '' return 5;
 comment on function extraction.max_attempts is 'The number of unusable answers after which a job gives up.';
 
 grant execute on function extraction.is_due, extraction.max_attempts to l9_worker;
 
-create function extraction.is_wanted(settings public.extraction_settings, kind text, scope text, ttl timestamptz)
-returns boolean
+create function extraction.is_wanted(settings public.extraction_settings, kind text, scope text, ttl timestamptz) returns boolean
 language sql stable parallel safe set search_path = ''
 return coalesce(
   (settings).is_enabled and kind = any ((settings).kinds) and scope = any ((settings).scopes)
   and (ttl is null or ttl > pg_catalog.now()), false);
-
 comment on function extraction.is_wanted is
   'True if the settings allow a chat model to read an unexpired memory of this kind and scope.';
 
 grant execute on function extraction.is_wanted to l9_worker;
 
-create function extraction.tg_packet_store__enqueue_extraction()
-returns trigger
+create function extraction.tg_packet_store__enqueue_extraction() returns trigger
 language plpgsql security definer set search_path = ''
 -- A plan that was cached for a few rows must stay fast for a thousand.
 set enable_nestloop = off
@@ -31603,10 +30453,8 @@ begin
   return null;
 end
 $$;
-
 comment on function extraction.tg_packet_store__enqueue_extraction is
-  'Adds new memories to the queue if their tenant wants them read. Definer: callers can''t read the queue or the '
-  'settings.';
+  'Adds new memories to the queue if their tenant wants them read. Definer: callers can''t read the queue or the settings.';
 
 create trigger _900_enqueue_extraction after insert on public.packet_store
   referencing new table as new_rows
@@ -31616,8 +30464,7 @@ create trigger _900_enqueue_extraction after insert on public.packet_store
 -- A trigger of packet_store: when the text of a memory changes, what a model extracted from the old text goes, and
 -- the new text is queued. store_extraction() withdraws relationships by the same function.
 
-create function extraction.withdraw_extracted_relationships(packet_id uuid)
-returns void
+create function extraction.withdraw_extracted_relationships(packet_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -31633,13 +30480,10 @@ begin
   end if;
 end
 $$;
+comment on function extraction.withdraw_extracted_relationships is 'Deletes the relationships that a model extracted from a '
+  'memory; relationships that callers stated stay. Not executable by callers: functions of the owner call it.';
 
-comment on function extraction.withdraw_extracted_relationships is
-  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay. Not '
-  'executable by callers: functions of the owner call it.';
-
-create function extraction.tg_packet_store__extraction_follow()
-returns trigger
+create function extraction.tg_packet_store__extraction_follow() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -31659,10 +30503,8 @@ begin
   return null;
 end
 $$;
-
-comment on function extraction.tg_packet_store__extraction_follow is
-  'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it '
-  'read. Definer: callers can''t write these tables.';
+comment on function extraction.tg_packet_store__extraction_follow is 'Deletes what a model extracted from the old text of a '
+  'memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
 
 -- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store
@@ -31676,9 +30518,8 @@ create trigger _640_extraction_follow after update on public.packet_store
 -- The extraction job calls these functions as l9_worker, each in a short transaction: none is open while the model answers.
 
 create function extraction.lease_extractions(batch_size integer, lease interval)
-returns table (
-  packet_id uuid, content text, content_hash bytea, happened_at timestamptz, attempts integer,
-  tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
+returns table (packet_id uuid, content text, content_hash bytea, happened_at timestamptz, attempts integer, tenant_id uuid,
+  org_id uuid, user_id uuid, project_id text, scope text)
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -31710,12 +30551,11 @@ begin
   end loop;
 end
 $$;
-
 comment on function extraction.lease_extractions is
-  'Leases up to batch_size memories from the start of the queue, and removes memories from it that are no longer '
-  'wanted.';
+  'Leases up to batch_size memories from the start of the queue, and removes memories from it that are no longer wanted.';
 
-create function extraction.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean, max_attempts integer default extraction.max_attempts())
+create function extraction.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean,
+  max_attempts integer default extraction.max_attempts())
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
@@ -31733,46 +30573,38 @@ begin
   return coalesce(has_given_up, false);
 end
 $$;
+comment on function extraction.postpone_extraction is 'Ends the lease of a memory and retries it after the delay: after a '
+  'provider error, or (counts_as_attempt) after an unusable answer. Returns true if that was the last attempt.';
 
-comment on function extraction.postpone_extraction is
-  'Ends the lease of a memory and retries it after the delay: after a provider error, or (counts_as_attempt) after '
-  'an unusable answer. Returns true if that was the last attempt.';
-
-create function extraction.postpone_extractions_of(tenant_id uuid)
-returns void
+create function extraction.postpone_extractions_of(tenant_id uuid) returns void
 language sql volatile set search_path = ''
 begin atomic
   update extraction.pending_extractions q
   -- Checked again every 10 minutes in case the budget is raised, and at the start of the next day.
   set leased_until = null, last_error = 'budget',
-    next_attempt_at = least(now() + interval '10 minutes', (date_trunc('day', now() at time zone 'utc') + interval '1 day') at time zone 'utc')
+    next_attempt_at = least(now() + interval '10 minutes',
+      (date_trunc('day', now() at time zone 'utc') + interval '1 day') at time zone 'utc')
   from public.packet_store p
   where p.packet_id = q.packet_id and p.tenant_id = postpone_extractions_of.tenant_id
-    and q.given_up_at is null and q.next_attempt_at <= now() + interval '10 minutes' and (q.leased_until is null or q.leased_until < now());
+    and q.given_up_at is null and q.next_attempt_at <= now() + interval '10 minutes'
+    and (q.leased_until is null or q.leased_until < now());
 end;
+comment on function extraction.postpone_extractions_of is 'Postpones the waiting memories of a tenant whose budget is used up, '
+  'by 10 minutes or until the next day in UTC; leased memories are left alone.';
 
-comment on function extraction.postpone_extractions_of is
-  'Postpones the waiting memories of a tenant whose budget is used up, by 10 minutes or until the next day in UTC; '
-  'leased memories are left alone.';
-
-create function extraction.release_extraction_leases()
-returns void
+create function extraction.release_extraction_leases() returns void
 language sql volatile set search_path = ''
 begin atomic
   update extraction.pending_extractions q set leased_until = null where q.leased_until is not null;
 end;
-
 comment on function extraction.release_extraction_leases is
-  'Ends all leases. For the start of a process that is alone on its database, where any lease belongs to a dead '
-  'process.';
+  'Ends all leases. For the start of a process that is alone on its database, where any lease belongs to a dead process.';
 
-create function extraction.has_due_extractions()
-returns boolean
+create function extraction.has_due_extractions() returns boolean
 language sql stable set search_path = ''
 return exists (
   select from extraction.pending_extractions q
   where q.given_up_at is null and extraction.is_due(q.next_attempt_at, q.leased_until));
-
 comment on function extraction.has_due_extractions is 'True if a memory in the queue can be leased now.';
 
 create function extraction.extraction_backlog()
@@ -31785,57 +30617,46 @@ begin atomic
      where u.day = (now() at time zone 'utc')::date)
   from extraction.pending_extractions q;
 end;
+comment on function extraction.extraction_backlog is 'Over all tenants: the number of waiting memories, the number given up, the '
+  'age of the oldest waiting memory in seconds, and the tokens used today.';
 
-comment on function extraction.extraction_backlog is
-  'Over all tenants: the number of waiting memories, the number given up, the age of the oldest waiting memory in '
-  'seconds, and the tokens used today.';
-
-grant execute on function
-  extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
-  extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog
-to l9_worker;
+grant execute on function extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
+  extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog to l9_worker;
 --! EndIncluded 190-extraction/070-lease-extractions.sql
 --! Included 190-extraction/080-store-extraction.sql
 -- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
 
 create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
+comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
 
-comment on type extraction.stored_extraction is
-  'What was stored of a chat model''s answer, and how many items were dropped.';
-
-create function extraction.max_extracted_items()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 50;
-
+create function extraction.max_extracted_items() returns integer
+language sql immutable parallel safe set search_path = '' return 50;
 comment on function extraction.max_extracted_items is
   'The number of entities, facts and relationships, each, that are stored of one answer.';
 
-create function extraction.extracted_items(extraction jsonb, field text, texts text[])
-returns table (item jsonb, is_fit boolean)
+create function extraction.extracted_items(extraction jsonb, field text, texts text[]) returns table (item jsonb, is_fit boolean)
 language sql stable parallel safe set search_path = ''
 begin atomic
   select i.item,
     i.place <= extraction.max_extracted_items() and jsonb_typeof(i.item) = 'object'
-      and case when jsonb_typeof(i.item -> 'confidence') = 'number' then (i.item ->> 'confidence')::numeric between 0 and 1 end is true
+      and case when jsonb_typeof(i.item -> 'confidence') = 'number' then (i.item ->> 'confidence')::numeric between 0 and 1
+        end is true
       and not exists (
         select from unnest(texts) as t (name)
         where jsonb_typeof(i.item -> t.name) is distinct from 'string'
-          or char_length(i.item ->> t.name) > case t.name when 'object' then 1000 when 'predicate' then 100 when 'type' then 100 else 200 end
+          or char_length(i.item ->> t.name) > case t.name when 'object' then 1000 when 'predicate' then 100 when 'type' then 100
+            else 200 end
           or entities.normalise_name(i.item ->> t.name) = '')
   from jsonb_array_elements(case jsonb_typeof(extraction -> field) when 'array' then extraction -> field else '[]' end)
     with ordinality as i (item, place);
 end;
-
 comment on function extraction.extracted_items is
-  'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these '
-  'texts (at most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1. Not '
-  'executable by callers.';
+  'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these texts (at '
+  'most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1. Not executable by callers.';
 
 -- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
 -- and asserts item by item; a refused item is undone alone.
-create function extraction.store_extraction(
-  packet_id uuid, content_hash bytea, extraction jsonb, model text)
+create function extraction.store_extraction(packet_id uuid, content_hash bytea, extraction jsonb, model text)
 returns extraction.stored_extraction
 language plpgsql volatile security definer set search_path = ''
 -- Shorter than deadlock_timeout, so that this job gives way before a caller's transaction could fail.
@@ -31915,12 +30736,10 @@ begin
   return stored;
 end
 $$;
-
-comment on function extraction.store_extraction is
-  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from '
-  'the queue, in one transaction: entities (as facts with the predicate is a), facts and relationships, at most 50 '
-  'of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the '
-  'lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer '
+comment on function extraction.store_extraction is 'Stores what a chat model extracted from a memory, replaces the previous '
+  'extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and '
+  'relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed '
+  'since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer '
   'contains. For jobs. Definer: writes tables that jobs can''t write.';
 
 grant execute on function extraction.store_extraction to l9_worker;
@@ -31935,35 +30754,27 @@ create table extraction.summary_leases (
   next_attempt_at timestamptz not null default now(),
   leased_until timestamptz
 );
-
-comment on table extraction.summary_leases is
-  'Leases and failed attempts of due summaries. find_due() computes which summaries are due; rows that are no '
-  'longer needed are deleted after a week.';
-comment on column extraction.summary_leases.summary_key is
-  'A hash of audience and subject, from which neither can be derived.';
+comment on table extraction.summary_leases is 'Leases and failed attempts of due summaries. find_due() computes which summaries '
+  'are due; rows that are no longer needed are deleted after a week.';
+comment on column extraction.summary_leases.summary_key is 'A hash of audience and subject, from which neither can be derived.';
 comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
 comment on column extraction.summary_leases.leased_until is
   'End of the lease of the job that writes this summary; afterwards another job may lease it.';
 
-alter table extraction.summary_leases enable row level security;
-alter table extraction.summary_leases force row level security;
+alter table extraction.summary_leases enable row level security, force row level security;
 create policy worker_access on extraction.summary_leases to l9_worker using (true);
 comment on policy worker_access on extraction.summary_leases is 'Only jobs read and write the leases.';
 grant select, insert, update, delete on extraction.summary_leases to l9_worker;
 
-create function extraction.may_write_summaries()
-returns boolean
-language sql stable set search_path = ''
-return exists (select from public.extraction_settings s where s.writes_summaries);
-
+create function extraction.may_write_summaries() returns boolean
+language sql stable set search_path = '' return exists (select from public.extraction_settings s where s.writes_summaries);
 comment on function extraction.may_write_summaries is 'True if any tenant has its summaries written by a chat model.';
 
 -- Due summaries are computed, not queued, so a lease is a row under the hash of audience and subject: an insert that
 -- meets a running lease is skipped.
 create function extraction.lease_summaries(batch_size integer, lease interval)
-returns table (
-  summary_key bytea, tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, scope_type text, scope_value text,
-  packet_ids uuid[], content_hashes bytea[], contents text[], happened_at timestamptz[])
+returns table (summary_key bytea, tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, scope_type text,
+  scope_value text, packet_ids uuid[], content_hashes bytea[], contents text[], happened_at timestamptz[])
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -31973,7 +30784,8 @@ begin
   where coalesce(c.leased_until, c.next_attempt_at) < now() - interval '7 days' and c.next_attempt_at < now() - interval '7 days';
   for candidate in
     select d.*, sha256(convert_to(jsonb_build_array(
-      packets.audience_id(d.tenant_id, d.org_id, d.user_id, d.project_id, d.scope), d.scope_type, d.scope_value)::text, 'UTF8')) as key
+      packets.audience_id(d.tenant_id, d.org_id, d.user_id, d.project_id, d.scope), d.scope_type, d.scope_value)::text,
+      'UTF8')) as key
     from public.extraction_settings s
     cross join lateral summaries.find_due(null, s.tenant_id, null, null, null, null, 40, 100) d
     where s.writes_summaries and d.scope = any (s.scopes)
@@ -31985,7 +30797,8 @@ begin
     return query
     select candidate.key, candidate.tenant_id, candidate.org_id, candidate.user_id, candidate.scope, candidate.project_id,
       candidate.scope_type, candidate.scope_value, array_agg(p.packet_id order by p."timestamp", p.packet_id),
-      array_agg(p.content_hash order by p."timestamp", p.packet_id), array_agg(p.envelope ->> 'content' order by p."timestamp", p.packet_id),
+      array_agg(p.content_hash order by p."timestamp", p.packet_id),
+      array_agg(p.envelope ->> 'content' order by p."timestamp", p.packet_id),
       array_agg(p."timestamp" order by p."timestamp", p.packet_id)
     from public.packet_store p
     where p.packet_id = any (candidate.source_packet_ids)
@@ -31995,12 +30808,11 @@ begin
   end loop;
 end
 $$;
+comment on function extraction.lease_summaries is 'Leases up to batch_size due summaries of tenants that have them written by a '
+  'chat model, in scopes that it may read. Returns the newest 40 sources of each, oldest first.';
 
-comment on function extraction.lease_summaries is
-  'Leases up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may '
-  'read. Returns the newest 40 sources of each, oldest first.';
-
-create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean, max_attempts integer default extraction.max_attempts())
+create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean,
+  max_attempts integer default extraction.max_attempts())
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
@@ -32009,7 +30821,8 @@ declare
 begin
   update extraction.summary_leases c
   set leased_until = null,
-    attempts = case when c.attempts + 1 >= max_attempts and counts_as_attempt then 0 else c.attempts + counts_as_attempt::integer end,
+    attempts = case when c.attempts + 1 >= max_attempts and counts_as_attempt then 0 else c.attempts + counts_as_attempt::integer
+      end,
     -- After a day the sources have usually changed.
     next_attempt_at = now() + case when c.attempts + 1 >= max_attempts and counts_as_attempt then interval '1 day' else delay end
   where c.summary_key = postpone_summary.summary_key
@@ -32017,14 +30830,10 @@ begin
   return coalesce(has_given_up, false);
 end
 $$;
+comment on function extraction.postpone_summary is 'Ends the lease of a due summary and retries it after the delay, or after a '
+  'day if that was the last attempt. Returns true if it was the last attempt.';
 
-comment on function extraction.postpone_summary is
-  'Ends the lease of a due summary and retries it after the delay, or after a day if that was the last attempt. '
-  'Returns true if it was the last attempt.';
-
-grant execute on function
-  extraction.may_write_summaries, extraction.lease_summaries, extraction.postpone_summary
-to l9_worker;
+grant execute on function extraction.may_write_summaries, extraction.lease_summaries, extraction.postpone_summary to l9_worker;
 --! EndIncluded 190-extraction/090-summary-leases.sql
 --! Included 190-extraction/100-store-model-summary.sql
 -- Takes over a summary that a chat model wrote. The job that writes summaries calls store_model_summary() with the
@@ -32037,7 +30846,8 @@ language plpgsql volatile set search_path = '' set lock_timeout = '500ms'
 as $$
 declare
   -- Missing lists default to empty ones; only these keys of the answer are used, and long values are cut.
-  answer constant jsonb := jsonb_build_object('key_facts', '[]'::jsonb, 'key_entities', '[]'::jsonb, 'key_decisions', '[]'::jsonb) || summary;
+  answer constant jsonb := jsonb_build_object('key_facts', '[]'::jsonb, 'key_entities', '[]'::jsonb, 'key_decisions',
+    '[]'::jsonb) || summary;
 begin
   delete from extraction.summary_leases c where c.summary_key = store_model_summary.summary_key;
   perform from public.packet_store p where p.packet_id = any (packet_ids) order by p.packet_id for share;
@@ -32045,7 +30855,8 @@ begin
     select from unnest(packet_ids, content_hashes) as source (packet_id, content_hash)
     where not exists (
       select from public.packet_store p join public.extraction_settings s on s.tenant_id = p.tenant_id
-      where p.packet_id = source.packet_id and p.content_hash = source.content_hash and s.writes_summaries and p.scope = any (s.scopes)
+      where p.packet_id = source.packet_id and p.content_hash = source.content_hash and s.writes_summaries
+        and p.scope = any (s.scopes)
         and (p.ttl is null or p.ttl > now()))
   ) then
     return false; -- A source changed since the lease; if a summary is still due, it will be leased again.
@@ -32058,21 +30869,18 @@ begin
   return true;
 end
 $$;
+comment on function extraction.store_model_summary is 'Stores a summary that a chat model wrote of these memories. Returns false '
+  'and stores nothing if one of them was changed, moved or deleted since the lease, or the tenant no longer wants it read. The '
+  'readers are computed from the sources, whatever the answer contains.';
 
-comment on function extraction.store_model_summary is
-  'Stores a summary that a chat model wrote of these memories. Returns false and stores nothing if one of them was '
-  'changed, moved or deleted since the lease, or the tenant no longer wants it read. The readers are computed from '
-  'the sources, whatever the answer contains.';
-
-create function extraction.summary_texts(list jsonb)
-returns text[]
+create function extraction.summary_texts(list jsonb) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
   select pg_catalog.left(pg_catalog.btrim(i.value), 200)
-  from jsonb_array_elements_text(case pg_catalog.jsonb_typeof(list) when 'array' then list else '[]' end) with ordinality as i (value, place)
+  from jsonb_array_elements_text(case pg_catalog.jsonb_typeof(list) when 'array' then list else '[]' end)
+  with ordinality as i (value, place)
   where not identity.is_blank(i.value) and i.place <= 20
   order by i.place);
-
 comment on function extraction.summary_texts is
   'Returns the first 20 texts of a list that are not blank, each cut to 200 characters.';
 
@@ -32080,9 +30888,8 @@ grant execute on function extraction.summary_texts, extraction.store_model_summa
 --! EndIncluded 190-extraction/100-store-model-summary.sql
 --! Included 200-access/000-schema.sql
 create schema access;
-comment on schema access is
-  'Explaining access: the access matrix and explain_access(). Not exposed over GraphQL; callers can execute only '
-  'the functions granted to them one by one.';
+comment on schema access is 'Explaining access: the access matrix and explain_access(). Not exposed over GraphQL; callers can '
+  'execute only the functions granted to them one by one.';
 grant usage on schema access to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 200-access/000-schema.sql
 --! Included 200-access/010-access-matrix.sql
@@ -32096,7 +30903,8 @@ with policies as (
   -- The policies as PostgreSQL stores them. The claims that a policy calls tell which rule it states.
   select
     r.role, p.polpermissive as is_permissive,
-    case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end as command,
+    case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete'
+      else 'all' end as command,
     coalesce(pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as qual,
     coalesce(pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid), pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as new_qual
   from pg_catalog.pg_policy p
@@ -32108,8 +30916,8 @@ with policies as (
     r.role,
     pg_catalog.has_table_privilege(r.role, 'public.packet_store', 'select')
       and coalesce(bool_or(p.is_permissive and p.command in ('all', 'select')), false) as may_read,
-    coalesce(bool_or(p.is_permissive and p.command in ('all', 'select') and p.qual !~ 'current_scopes\('), false) as reads_any_scope,
-    pg_catalog.has_any_column_privilege(r.role, 'public.packet_store', 'insert')
+    coalesce(bool_or(p.is_permissive and p.command in ('all', 'select') and p.qual !~ 'current_scopes\('),
+    false) as reads_any_scope, pg_catalog.has_any_column_privilege(r.role, 'public.packet_store', 'insert')
       and coalesce(bool_or(p.is_permissive and p.command in ('all', 'insert')), false) as may_write,
     coalesce(bool_or(p.is_permissive and p.command in ('all', 'insert') and p.new_qual !~ 'current_writable_scopes\('), false)
       as writes_any_scope,
@@ -32131,10 +30939,12 @@ with policies as (
     a.tenant_id, a.caller, a.role, s.scope, s.is_project_scoped, r.may_change, r.changes_own_only,
     r.may_clean_up and a.can_clean_up as may_clean_up,
     t.is_active and a.is_active
-      and r.may_read and (r.reads_any_scope or s.is_active and ('*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)))
+      and r.may_read and (r.reads_any_scope or s.is_active
+        and ('*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)))
       as may_read,
     t.is_active and a.is_active
-      and r.may_write and (r.writes_any_scope or s.is_active and ('*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)))
+      and r.may_write and (r.writes_any_scope or s.is_active
+        and ('*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)))
       as may_write
   from public.actors a
   join public.tenants t on t.tenant_id = a.tenant_id
@@ -32150,11 +30960,9 @@ select
   end as may_change,
   may_write and may_clean_up as may_clean_up
 from cells;
-
-comment on view public.access_matrix is
-  'Permissions of each actor in each scope: the registered actors and scopes under the current grants and policies '
-  'of packet_store. A token can reduce these permissions, never extend them. An admin sees its tenant, an agent its '
-  'own rows, an operator all rows.';
+comment on view public.access_matrix is 'Permissions of each actor in each scope: the registered actors and scopes under the '
+  'current grants and policies of packet_store. A token can reduce these permissions, never extend them. An admin sees its '
+  'tenant, an agent its own rows, an operator all rows.';
 comment on column public.access_matrix.tenant_id is 'Tenant of the actor.';
 comment on column public.access_matrix.caller is 'Actor.';
 comment on column public.access_matrix.role is 'Database role of the actor.';
@@ -32173,31 +30981,17 @@ grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;
 -- Says for one caller and one memory which policy decides. Administrators reach explain_access() over GraphQL and
 -- psql; the functions before it are its steps.
 
-create type public.policy_verdict as (
-  policy text,
-  is_permissive boolean,
-  admits boolean,
-  expression text,
-  description text
-);
+create type public.policy_verdict as (policy text, is_permissive boolean, admits boolean, expression text, description text);
 comment on type public.policy_verdict is 'Result of one policy of packet_store for one memory.';
 comment on column public.policy_verdict.policy is 'Name of the policy.';
 comment on column public.policy_verdict.is_permissive is
   'True: at least one such policy must admit the memory. False: every such policy must.';
 comment on column public.policy_verdict.admits is 'True if the policy admits the memory.';
-comment on column public.policy_verdict.expression is
-  'Expression of the policy, with the caller''s claims substituted.';
+comment on column public.policy_verdict.expression is 'Expression of the policy, with the caller''s claims substituted.';
 comment on column public.policy_verdict.description is 'Comment of the policy.';
 
-create type public.access_explanation as (
-  packet_id uuid,
-  tenant_id uuid,
-  caller text,
-  role text,
-  is_visible boolean,
-  decided_by text,
-  policies public.policy_verdict[]
-);
+create type public.access_explanation as (packet_id uuid, tenant_id uuid, caller text, role text, is_visible boolean,
+  decided_by text, policies public.policy_verdict[]);
 comment on type public.access_explanation is 'Whether a caller can see a memory, and why.';
 comment on column public.access_explanation.packet_id is 'The memory.';
 comment on column public.access_explanation.tenant_id is 'Tenant of the caller.';
@@ -32205,14 +30999,13 @@ comment on column public.access_explanation.caller is 'The caller.';
 comment on column public.access_explanation.role is 'Database role of the caller.';
 comment on column public.access_explanation.is_visible is 'True if the caller can see the memory.';
 comment on column public.access_explanation.decided_by is
-  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has '
-  'no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
+  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, '
+  'because it is inactive or its claims do not match. grant: its role cannot read any memory.';
 comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
 
 -- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
 -- after its expiry.
-create function access.get_expired_memory(packet_id uuid)
-returns public.packet_store
+create function access.get_expired_memory(packet_id uuid) returns public.packet_store
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
@@ -32250,15 +31043,12 @@ begin
   return memory;
 end
 $$;
-
-comment on function access.get_expired_memory is
-  'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that '
-  'could read it before. Definer: expired memories are hidden from every caller.';
+comment on function access.get_expired_memory is 'Owner, scope and project of an expired memory that waits for cleanup, without '
+  'its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
 
 -- The current_…() functions answer for the administrator who asks, so their calls in the text of a policy are
 -- replaced by the values of the caller that is asked about.
-create function access.substitute_claims(expression text, subject identity.identity)
-returns text
+create function access.substitute_claims(expression text, subject identity.identity) returns text
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -32282,7 +31072,8 @@ begin
       replace(format('(%s)', claim.literal), '\', '\\'), 'g');
   end loop;
   -- This evaluates the policy on behalf of an admin, so it must not audit a read of the caller.
-  result := regexp_replace(result, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
+  result := regexp_replace(result,
+    '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
     coalesce(((subject).role = 'l9_platform_admin')::text, 'false'), 'g');
   -- pg_get_expr prints PostgreSQL's own functions without a schema. A schema-qualified call is one of our functions that the
   -- substitution above does not handle.
@@ -32292,25 +31083,20 @@ begin
   return result;
 end
 $$;
-
 comment on function access.substitute_claims is
-  'The expression of a policy in which each call (select identity.current_…()) is replaced by its value for this '
-  'identity.';
+  'The expression of a policy in which each call (select identity.current_…()) is replaced by its value for this identity.';
 
-create function access.get_actor_role(tenant_id uuid, caller text)
-returns text
+create function access.get_actor_role(tenant_id uuid, caller text) returns text
 language sql stable security definer set search_path = ''
 return (
   select a.role from public.actors a, identity.require_admin() as me
   where a.tenant_id = get_actor_role.tenant_id and a.caller = get_actor_role.caller
     and (me.role = 'l9_platform_admin' or a.tenant_id = me.tenant_id));
-
 comment on function access.get_actor_role is
   'Database role of an actor, if the caller is an admin of its tenant; else null. Definer: reads actors.';
 
 create function access.get_identity_with_claims(
-  tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[])
-returns identity.identity
+  tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[]) returns identity.identity
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
@@ -32320,8 +31106,8 @@ begin
   if me.role <> 'l9_platform_admin' and get_identity_with_claims.tenant_id <> me.tenant_id then
     return null;
   end if;
-  select a.tenant_id, get_identity_with_claims.org_id, get_identity_with_claims.user_id, a.caller, a.creator, a.source, a.agent, a.role,
-    identity.intersect_scopes(a.readable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
+  select a.tenant_id, get_identity_with_claims.org_id, get_identity_with_claims.user_id, a.caller, a.creator, a.source, a.agent,
+    a.role, identity.intersect_scopes(a.readable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
     identity.intersect_scopes(a.writable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
     coalesce(get_identity_with_claims.projects, '{*}'), a.can_clean_up
   into subject
@@ -32331,23 +31117,13 @@ begin
   return subject;
 end
 $$;
-
-comment on function access.get_identity_with_claims is
-  'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the '
-  'caller is an admin of their tenant; else null. Definer: reads identity tables.';
+comment on function access.get_identity_with_claims is 'The identity that these claims would give under the actor''s role, as '
+  'current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
 
 -- Evaluates each policy of packet_store for this row by itself, then combines them as PostgreSQL does: every
 -- restrictive one must admit the row, and one permissive one.
-create function public.explain_access(
-  caller text,
-  packet_id uuid,
-  org_id uuid default null,
-  user_id uuid default null,
-  projects text[] default null,
-  scopes text[] default null,
-  tenant_id uuid default null
-)
-returns public.access_explanation
+create function public.explain_access(caller text, packet_id uuid, org_id uuid default null, user_id uuid default null,
+  projects text[] default null, scopes text[] default null, tenant_id uuid default null) returns public.access_explanation
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -32416,48 +31192,37 @@ begin
     end if;
   end if;
   perform audit.audit_read(
-    'READ', jsonb_build_object('function', 'explain_access', 'explained_caller', answer.caller), memory.packet_id, memory.project_id,
-    memory.scope);
+    'READ', jsonb_build_object('function', 'explain_access', 'explained_caller', answer.caller),
+    memory.packet_id, memory.project_id, memory.scope);
   return answer;
 end
 $$;
-
 comment on function public.explain_access is
-  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The '
-  'policies are read from the catalogue and evaluated as they are. For admins, and for memories that they can see '
-  'themselves, including expired ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, '
-  'L9AUT.';
+  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read '
+  'from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired '
+  'ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
 
-grant execute on function
-  access.get_expired_memory, access.substitute_claims, access.get_actor_role, access.get_identity_with_claims,
-  public.explain_access
-to l9_admin, l9_platform_admin;
+grant execute on function access.get_expired_memory, access.substitute_claims, access.get_actor_role,
+  access.get_identity_with_claims, public.explain_access to l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/020-explain-access.sql
 --! Included 205-archive/000-schema.sql
 create schema archive;
-comment on schema archive is
-  'Sessions that are kept for good: what is stored of them, their keys and their bytes. Not exposed over GraphQL; '
-  'the public functions are.';
+comment on schema archive is 'Sessions that are kept for good: what is stored of them, their keys and their bytes. Not exposed '
+  'over GraphQL; the public functions are.';
 grant usage on schema archive to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 205-archive/000-schema.sql
 --! Included 205-archive/010-limits.sql
 -- Limits of archives and the form of a pointer. The tables and functions of this chapter use them, and the gateway
 -- reads long documents by pieces_of().
 
-create function archive.max_session_bytes()
-returns integer
-language sql immutable parallel safe
-return 25 * 1024 * 1024;
+create function archive.max_session_bytes() returns integer language sql immutable parallel safe return 25 * 1024 * 1024;
 
-create function archive.max_blob_bytes()
-returns integer
-language sql immutable parallel safe
-return archive.max_session_bytes() + 1024;
+create function archive.max_blob_bytes() returns integer
+language sql immutable parallel safe return archive.max_session_bytes() + 1024;
 
 create function archive.max_piece_bytes() returns integer language sql immutable parallel safe return 1024 * 1024;
 
-create function archive.pieces_of(bytes bytea)
-returns setof bytea
+create function archive.pieces_of(bytes bytea) returns setof bytea
 language sql immutable strict parallel safe set search_path = ''
 begin atomic
   select substr(pieces_of.bytes, i.start, archive.max_piece_bytes())
@@ -32466,13 +31231,10 @@ end;
 
 create function archive.lasting() returns interval language sql immutable parallel safe return interval '1 hour';
 
-create function archive.pointer_of(content_hash bytea)
-returns text
-language sql immutable parallel safe
-return 'cascade://' || pg_catalog.encode(content_hash, 'hex');
+create function archive.pointer_of(content_hash bytea) returns text
+language sql immutable parallel safe return 'cascade://' || pg_catalog.encode(content_hash, 'hex');
 
-create function archive.hash_of(pointer text)
-returns bytea
+create function archive.hash_of(pointer text) returns bytea
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -32482,13 +31244,11 @@ begin
   return decode(substr(pointer, 11), 'hex');
 end
 $$;
-
 comment on function archive.max_session_bytes is 'The most bytes of a session as JSON, after redaction.';
 comment on function archive.max_blob_bytes is 'The most bytes of an encrypted session.';
 comment on function archive.max_piece_bytes is 'The most bytes of a session that the gateway reads in one row.';
 comment on function archive.pieces_of is
-  'These bytes in pieces, in their order: a client that reads a row at a time needs no memory for several copies of '
-  'the whole.';
+  'These bytes in pieces, in their order: a client that reads a row at a time needs no memory for several copies of the whole.';
 comment on function archive.lasting is
   'How long bytes without an archive and unfinished archives are kept: much longer than a store takes.';
 comment on function archive.pointer_of is 'The address of encrypted bytes with this SHA-256.';
@@ -32507,18 +31267,14 @@ create table public.archive_settings (
   updated_at timestamptz not null default now(),
   constraint archive_fields_known check (archive_fields <@ '{messages,tool_calls}'::text[])
 );
-
 comment on table public.archive_settings is
-  'What a tenant archives of its sessions. Only a tenant that changed the default has a row. set_archive_settings() '
-  'writes it.';
+  'What a tenant archives of its sessions. Only a tenant that changed the default has a row. set_archive_settings() writes it.';
 comment on column public.archive_settings.tenant_id is 'The tenant.';
-comment on column public.archive_settings.archive_fields is
-  'What is stored beside session_id, timestamp, ended_at, tool_name, success, summary and tags: messages (role and '
-  'text of each), tool_calls (those in the messages), or nothing, the default.';
+comment on column public.archive_settings.archive_fields is 'What is stored beside session_id, timestamp, ended_at, tool_name, '
+  'success, summary and tags: messages (role and text of each), tool_calls (those in the messages), or nothing, the default.';
 comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
 
-alter table public.archive_settings enable row level security;
-alter table public.archive_settings force row level security;
+alter table public.archive_settings enable row level security, force row level security;
 create policy tenant_isolation on public.archive_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.archive_settings for select to l9_agent, l9_admin using (true);
@@ -32538,8 +31294,7 @@ grant select on public.archive_settings to l9_agent, l9_admin, l9_platform_admin
 create trigger _500_audit after insert or update on public.archive_settings
   for each row execute function administration.tg__audit_identity('', 'archive_fields');
 
-create function public.set_archive_settings(archive_fields text[], tenant_id uuid default null)
-returns public.archive_settings
+create function public.set_archive_settings(archive_fields text[], tenant_id uuid default null) returns public.archive_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -32547,23 +31302,24 @@ declare
   saved public.archive_settings;
 begin
   perform administration.require_whole_token(admin);
-  if set_archive_settings.archive_fields is null or not set_archive_settings.archive_fields <@ '{messages,tool_calls}'::text[] then
+  if set_archive_settings.archive_fields is null or not set_archive_settings.archive_fields <@ '{messages,tool_calls}'::text[]
+      then
     perform identity.raise_error('L9VAL', 'archive_fields: a list of messages and tool_calls, or an empty one', 'archive_fields');
   elsif 'tool_calls' = any (set_archive_settings.archive_fields) and 'messages' <> all (set_archive_settings.archive_fields) then
-    perform identity.raise_error('L9VAL', 'archive_fields: tool_calls stand in the messages, so name messages too', 'archive_fields');
+    perform identity.raise_error('L9VAL', 'archive_fields: tool_calls stand in the messages, so name messages too',
+      'archive_fields');
   end if;
   insert into public.archive_settings as s (tenant_id, archive_fields)
   values (admin.target_tenant_id, set_archive_settings.archive_fields)
-  on conflict on constraint archive_settings_pkey do update set archive_fields = excluded.archive_fields, updated_at = clock_timestamp()
+  on conflict on constraint archive_settings_pkey do update set archive_fields = excluded.archive_fields,
+    updated_at = clock_timestamp()
   returning s.* into saved;
   return saved;
 end
 $$;
-
 comment on function public.set_archive_settings is
-  'Sets what is stored of archived sessions beside session_id, timestamp, ended_at, tool_name, success, summary and '
-  'tags. For admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes '
-  'the settings.';
+  'Sets what is stored of archived sessions beside session_id, timestamp, ended_at, tool_name, success, summary and tags. For '
+  'admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
 
 grant execute on function public.set_archive_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/020-archive-settings.sql
@@ -32571,26 +31327,23 @@ grant execute on function public.set_archive_settings to l9_admin, l9_platform_a
 -- Reduces a session to the fields that may be stored. prepare_session_archive() calls allowed_document() before
 -- anything else is done with the session.
 
-create function archive.allowed_message(message jsonb, with_tool_calls boolean)
-returns jsonb
+create function archive.allowed_message(message jsonb, with_tool_calls boolean) returns jsonb
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
   'role', case when pg_catalog.jsonb_typeof(message -> 'role') = 'string' then message -> 'role' end,
   'text', case when pg_catalog.jsonb_typeof(message -> 'text') = 'string' then message -> 'text' end,
   'tool_calls', case when with_tool_calls and pg_catalog.jsonb_typeof(message -> 'tool_calls') = 'array' then (
     select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-      'name', c.call -> 'name', 'input', c.call -> 'input', 'output', c.call -> 'output', 'success', c.call -> 'success') order by c.place)
+      'name', c.call -> 'name', 'input', c.call -> 'input', 'output', c.call -> 'output',
+      'success', c.call -> 'success') order by c.place)
     from pg_catalog.jsonb_array_elements(message -> 'tool_calls') with ordinality as c (call, place)
     where pg_catalog.jsonb_typeof(c.call) = 'object') end));
-
-comment on function archive.allowed_message is
-  'What is stored of a message: its role, its text and, if the tenant wants it so, the name, input, output and '
-  'success of its tool calls.';
+comment on function archive.allowed_message is 'What is stored of a message: its role, its text and, if the tenant wants it so, '
+  'the name, input, output and success of its tool calls.';
 
 -- Checks the types of all known fields before it builds the document, so that a wrong one is an error rather than
 -- silently dropped. Unknown fields are dropped.
-create function archive.allowed_document(session jsonb, archive_fields text[])
-returns jsonb
+create function archive.allowed_document(session jsonb, archive_fields text[]) returns jsonb
 language plpgsql immutable set search_path = ''
 as $$
 declare
@@ -32604,23 +31357,29 @@ begin
     perform identity.raise_error('L9VAL', 'session.session_id: must be a text of 1 to 200 bytes', 'session');
   elsif session ->> 'timestamp' is not null and kinds.field_time(session -> 'timestamp') is null
     or session ->> 'ended_at' is not null and kinds.field_time(session -> 'ended_at') is null then
-    perform identity.raise_error('L9VAL', 'session.timestamp, session.ended_at: must be times as in 2026-12-31T23:59:59Z', 'session');
-  elsif coalesce(jsonb_typeof(session -> 'tool_name'), 'null') not in ('string', 'null') or octet_length(session ->> 'tool_name') > 100 then
+    perform identity.raise_error('L9VAL', 'session.timestamp, session.ended_at: must be times as in 2026-12-31T23:59:59Z',
+      'session');
+  elsif coalesce(jsonb_typeof(session -> 'tool_name'), 'null') not in ('string', 'null')
+      or octet_length(session ->> 'tool_name') > 100 then
     perform identity.raise_error('L9VAL', 'session.tool_name: must be a text of at most 100 bytes', 'session');
   elsif coalesce(jsonb_typeof(session -> 'success'), 'null') not in ('boolean', 'null') then
     perform identity.raise_error('L9VAL', 'session.success: must be true or false', 'session');
-  elsif coalesce(jsonb_typeof(session -> 'summary'), 'null') not in ('string', 'null') or octet_length(session ->> 'summary') > 16384 then
+  elsif coalesce(jsonb_typeof(session -> 'summary'), 'null') not in ('string', 'null')
+      or octet_length(session ->> 'summary') > 16384 then
     perform identity.raise_error('L9VAL', 'session.summary: must be a text of at most 16384 bytes', 'session');
   elsif coalesce(jsonb_typeof(session -> 'tags'), 'null') not in ('array', 'null')
-    or exists (select from jsonb_array_elements(case when jsonb_typeof(session -> 'tags') = 'array' then session -> 'tags' else '[]' end) as t (tag)
+    or exists (
+      select from jsonb_array_elements(
+        case when jsonb_typeof(session -> 'tags') = 'array' then session -> 'tags' else '[]' end) as t (tag)
       where jsonb_typeof(t.tag) <> 'string' or octet_length(t.tag #>> '{}') > 200) then
     perform identity.raise_error('L9VAL', 'session.tags: must be a list of texts of at most 200 bytes', 'session');
   elsif coalesce(jsonb_typeof(messages), 'null') not in ('array', 'null') then
     perform identity.raise_error('L9VAL', 'session.messages: must be a list', 'session');
   end if;
   document := jsonb_strip_nulls(jsonb_build_object(
-    'session_id', session -> 'session_id', 'timestamp', session -> 'timestamp', 'ended_at', session -> 'ended_at', 'tool_name', session -> 'tool_name',
-    'success', session -> 'success', 'summary', session -> 'summary', 'tags', session -> 'tags'));
+    'session_id', session -> 'session_id', 'timestamp', session -> 'timestamp', 'ended_at', session -> 'ended_at',
+    'tool_name', session -> 'tool_name', 'success', session -> 'success', 'summary', session -> 'summary',
+    'tags', session -> 'tags'));
   if 'messages' = any (archive_fields) and jsonb_typeof(messages) = 'array' then
     document := document || jsonb_build_object('messages', coalesce((
       select jsonb_agg(archive.allowed_message(m.message, 'tool_calls' = any (archive_fields)) order by m.place)
@@ -32630,10 +31389,8 @@ begin
   return document;
 end
 $$;
-
-comment on function archive.allowed_document is
-  'What may be stored of a session: a document of listed fields alone, whose types are checked; anything else is '
-  'dropped. Raises L9VAL.';
+comment on function archive.allowed_document is 'What may be stored of a session: a document of listed fields alone, whose types '
+  'are checked; anything else is dropped. Raises L9VAL.';
 --! EndIncluded 205-archive/030-allowed-document.sql
 --! Included 205-archive/040-session-archives.sql
 -- The tables of archives: what is known of each, its wrapped key, its bytes if the database stores them, and the
@@ -32691,10 +31448,9 @@ create unique index session_archives_fingerprint_unique on public.session_archiv
 create index session_archives_predecessor_idx on public.session_archives (predecessor_id) where predecessor_id is not null;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
 create index session_archives_newest_idx on public.session_archives (tenant_id, scope, happened_at desc, archive_id desc);
-
 comment on table public.session_archives is
-  'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under '
-  'their hash. Each belongs to a memory of kind session, is visible like it, and goes with it.';
+  'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under their hash. '
+  'Each belongs to a memory of kind session, is visible like it, and goes with it.';
 comment on column public.session_archives.archive_id is 'UUID version 7.';
 comment on column public.session_archives.pointer is
   'The address of the archive: cascade:// and the SHA-256 of its encrypted bytes.';
@@ -32706,21 +31462,18 @@ comment on column public.session_archives.summary is 'What the session was about
 comment on column public.session_archives.started_at is 'When the session began; null if the document does not say.';
 comment on column public.session_archives.ended_at is 'When the session ended; null if the document does not say.';
 comment on column public.session_archives.happened_at is
-  'When the session ended, or else began, or else was archived: the event time of its memory, by which lists are '
-  'ordered.';
+  'When the session ended, or else began, or else was archived: the event time of its memory, by which lists are ordered.';
 comment on column public.session_archives.message_count is 'How many messages are stored.';
 comment on column public.session_archives.messages_given is
   'How many messages the session had when it was archived, whether they are stored or not.';
 comment on column public.session_archives.predecessor_id is
-  'The archive of the same session from before it was resumed. Searches show the successor; null: there is none '
-  'before.';
+  'The archive of the same session from before it was resumed. Searches show the successor; null: there is none before.';
 comment on column public.session_archives.tags is 'Labels.';
 comment on column public.session_archives.schema_version is 'The form of the stored document.';
 comment on column public.session_archives.connectors is 'The stores that have the bytes: postgres, file, s3 or http.';
 comment on column public.session_archives.key_id is 'The master key that wraps the key of this archive.';
 comment on column public.session_archives.redundancy is 'How many stores have the bytes.';
-comment on column public.session_archives.redacted is
-  'How many secrets and personal data were replaced before it was encrypted.';
+comment on column public.session_archives.redacted is 'How many secrets and personal data were replaced before it was encrypted.';
 comment on column public.session_archives.fingerprint is
   'A keyed hash of the document, by which the same session is known again. It tells nothing without the master key.';
 comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
@@ -32728,9 +31481,8 @@ comment on column public.session_archives.packet_id is 'The memory of kind sessi
 comment on column public.session_archives.stored_at is 'When it was archived.';
 comment on column public.session_archives.verified_by is
   'The creator name of the caller that found them whole; null: not verified yet.';
-comment on column public.session_archives.verified_at is
-  'When verify_archives last read its bytes for its creator or an administrator and found them whole; null: not '
-  'since they were stored.';
+comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes for its creator or an '
+  'administrator and found them whole; null: not since they were stored.';
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
 create index session_archives_session_idx on public.session_archives (tenant_id, session_id);
@@ -32741,19 +31493,17 @@ create table archive.wrapped_keys (
   wrapped_key bytea not null,
   constraint wrapped_key_60_bytes check (octet_length(wrapped_key) = 60)
 );
-comment on table archive.wrapped_keys is
-  'The key of each archive, encrypted with a master key that the database never sees. Deleting the row makes the '
-  'bytes unreadable, wherever copies of them are.';
+comment on table archive.wrapped_keys is 'The key of each archive, encrypted with a master key that the database never sees. '
+  'Deleting the row makes the bytes unreadable, wherever copies of them are.';
 comment on column archive.wrapped_keys.archive_id is 'The archive.';
 comment on column archive.wrapped_keys.wrapped_key is 'Nonce (12 bytes), encrypted key (32), tag (16).';
-alter table archive.wrapped_keys enable row level security;
-alter table archive.wrapped_keys force row level security;
+alter table archive.wrapped_keys enable row level security, force row level security;
 create policy definer_functions on archive.wrapped_keys to l9_owner using (true);
-comment on policy definer_functions on archive.wrapped_keys is
-  'Functions hand a key to callers who may read its archive.';
+comment on policy definer_functions on archive.wrapped_keys is 'Functions hand a key to callers who may read its archive.';
 -- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
 
--- The bytes belong to one archive, not to their hash: nobody else can name, replace or delete them, or notice that they are there.
+-- The bytes belong to one archive, not to their hash: nobody else can name, replace or delete them, or notice that they are
+-- there.
 create table public.archive_blobs (
   archive_id uuid primary key,
   content_hash bytea not null,
@@ -32763,15 +31513,15 @@ create table public.archive_blobs (
   constraint blob_within_limit check (octet_length(blob) between 30 and archive.max_blob_bytes())
 );
 -- Encrypted bytes can't be compressed.
-alter table public.archive_blobs alter column blob set storage external, alter column content_hash set statistics 0, alter column blob set statistics 0;
+alter table public.archive_blobs alter column blob set storage external, alter column content_hash
+  set statistics 0, alter column blob set statistics 0;
 comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres.';
 comment on column public.archive_blobs.archive_id is 'The archive, which is entered after its bytes.';
 comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
 comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
 comment on column public.archive_blobs.stored_at is
   'When they were stored. Bytes that no archive names are collected an hour later.';
-alter table public.archive_blobs enable row level security;
-alter table public.archive_blobs force row level security;
+alter table public.archive_blobs enable row level security, force row level security;
 create policy definer_functions on public.archive_blobs to l9_owner using (true);
 comment on policy definer_functions on public.archive_blobs is 'Functions store, return and collect bytes.';
 -- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
@@ -32786,43 +31536,42 @@ create table archive.pending_deletions (
 );
 alter table archive.pending_deletions alter column content_hash set statistics 0;
 comment on table archive.pending_deletions is
-  'Bytes in stores outside the database that the job deletes: those of deleted archives, which are unreadable '
-  'already, because their keys are gone, and those that are being stored, until their archive is entered.';
+  'Bytes in stores outside the database that the job deletes: those of deleted archives, which are unreadable already, because '
+  'their keys are gone, and those that are being stored, until their archive is entered.';
 comment on column archive.pending_deletions.archive_id is 'The archive that was deleted, or is to be entered.';
 comment on column archive.pending_deletions.connector is 'The store that has them.';
 comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
-comment on column archive.pending_deletions.entered_at is
-  'When the archive was entered, or its bytes were announced. Bytes that another archive named before that are its '
-  'own, and stay.';
+comment on column archive.pending_deletions.entered_at is 'When the archive was entered, or its bytes were announced. Bytes that '
+  'another archive named before that are its own, and stay.';
 comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
-alter table archive.pending_deletions enable row level security;
-alter table archive.pending_deletions force row level security;
+alter table archive.pending_deletions enable row level security, force row level security;
 create policy definer_functions on archive.pending_deletions to l9_owner using (true);
 comment on policy definer_functions on archive.pending_deletions is
   'Functions queue deletions, and take back those of an archive that is entered.';
 -- Nobody has a grant: bytes_to_delete() and note_deletion() are the job's.
 
-create function archive.tg_session_archives__forget_bytes()
-returns trigger
+create function archive.tg_session_archives__forget_bytes() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
   update public.session_archives a set predecessor_id = old.predecessor_id where a.predecessor_id = old.archive_id;
   delete from public.archive_blobs b where b.archive_id = old.archive_id;
   insert into archive.pending_deletions (archive_id, connector, content_hash, entered_at)
-  select old.archive_id, c.name, old.content_hash, old.stored_at from unnest(old.connectors) as c (name) where c.name <> 'postgres'
+  select old.archive_id, c.name, old.content_hash, old.stored_at from unnest(old.connectors) as c (name)
+  where c.name <> 'postgres'
   on conflict on constraint pending_deletions_pkey do update
     set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
   return null;
 end
 $$;
 comment on function archive.tg_session_archives__forget_bytes is
-  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a '
-  'foreign key, and its successor follows its predecessor. Definer: callers cannot delete bytes.';
+  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key, '
+  'and its successor follows its predecessor. Definer: callers cannot delete bytes.';
 create trigger _600_forget_bytes after delete on public.session_archives
   for each row execute function archive.tg_session_archives__forget_bytes();
 
-call derived.replace_expired('public.session_archives', 'packet_id', 'the same session is archived there already', 'fingerprint', 'creator');
+call derived.replace_expired('public.session_archives', 'packet_id', 'the same session is archived there already', 'fingerprint',
+  'creator');
 --! EndIncluded 205-archive/040-session-archives.sql
 --! Included 205-archive/050-prepare-session-archive.sql
 -- The first step of archiving: filter a session, scan it for secrets, and keep what the index will say of it. The
@@ -32847,9 +31596,8 @@ create table archive.prepared_sessions (
   redacted integer not null,
   prepared_at timestamptz not null default clock_timestamp()
 );
-comment on table archive.prepared_sessions is
-  'Sessions that were filtered and found to be free of secrets, until the bytes are stored: '
-  'finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.';
+comment on table archive.prepared_sessions is 'Sessions that were filtered and found to be free of secrets, until the bytes are '
+  'stored: finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.';
 alter table archive.prepared_sessions alter column session_key set statistics 0, alter column title set statistics 0,
   alter column summary set statistics 0, alter column tags set statistics 0;
 comment on column archive.prepared_sessions.archive_id is 'The id that the archive will have.';
@@ -32869,14 +31617,12 @@ comment on column archive.prepared_sessions.messages_given is 'How many messages
 comment on column archive.prepared_sessions.tags is 'Labels.';
 comment on column archive.prepared_sessions.redacted is 'How many secrets were replaced.';
 comment on column archive.prepared_sessions.prepared_at is 'When it was prepared. An hour later it is removed.';
-alter table archive.prepared_sessions enable row level security;
-alter table archive.prepared_sessions force row level security;
+alter table archive.prepared_sessions enable row level security, force row level security;
 create policy definer_functions on archive.prepared_sessions to l9_owner using (true);
 comment on policy definer_functions on archive.prepared_sessions is 'Functions prepare and finish archives.';
 -- Callers have no grant.
 
-create function archive.narrowest_scope()
-returns text
+create function archive.narrowest_scope() returns text
 language sql stable set search_path = ''
 begin atomic
   select s.scope
@@ -32887,20 +31633,12 @@ begin atomic
     case s.scope when 'l-private' then 0 when 'developer' then 2 when 'global' then 2 else 1 end, s.scope
   limit 1;
 end;
-comment on function archive.narrowest_scope is
-  'The default scope of an archive, of those that the caller may write: l-private, else a scope of the tenant with '
-  'projects, else developer, else one without projects. It depends on nobody else''s rights.';
+comment on function archive.narrowest_scope is 'The default scope of an archive, of those that the caller may write: l-private, '
+  'else a scope of the tenant with projects, else developer, else one without projects. It depends on nobody else''s rights.';
 
-create type archive.prepared_session as (
-  archive_id uuid,
-  tenant_id uuid,
-  document text,
-  findings jsonb,
-  redacted integer
-);
-comment on type archive.prepared_session is
-  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line '
-  'and column) it may not, and document is null.';
+create type archive.prepared_session as (archive_id uuid, tenant_id uuid, document text, findings jsonb, redacted integer);
+comment on type archive.prepared_session is 'A session that may be stored: document is what is to be encrypted. With findings (a '
+  'list of pattern, path, line and column) it may not, and document is null.';
 
 -- The stored document is the scanned one: it is built once, scanned as a whole, and returned for encryption, and
 -- title, summary and tags are taken from it.
@@ -32919,7 +31657,8 @@ begin
   if session ? 'tags' or tags is not null then
     session := session || jsonb_build_object('tags', coalesce(
       (select jsonb_agg(distinct t.tag) from (
-        select jsonb_array_elements(case when jsonb_typeof(session -> 'tags') = 'array' then session -> 'tags' else '[]' end) as tag
+        select jsonb_array_elements(case when jsonb_typeof(session -> 'tags') = 'array' then session -> 'tags'
+          else '[]' end) as tag
         union all select to_jsonb(u.tag) from unnest(tags) as u (tag)) t), '[]'));
   end if;
   scope := coalesce(scope, archive.narrowest_scope());
@@ -32933,7 +31672,8 @@ begin
   if jsonb_array_length(coalesce(document -> 'tags', '[]')) > packets.max_tags() then
     perform identity.raise_error('L9LIM', format('tags: at most %s', packets.max_tags()), 'tags');
   elsif octet_length(answer.document) > archive.max_session_bytes() then
-    perform identity.raise_error('L9LIM', format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(answer.document)), 'session');
+    perform identity.raise_error('L9LIM',
+      format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(answer.document)), 'session');
   end if;
   answer.redacted := 0;
   if redact then
@@ -32943,7 +31683,8 @@ begin
     answer.redacted := cleaned.replaced;
   end if;
   -- Also after a redaction: one finding, and nothing is stored.
-  select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path, 'line', f.line, 'column', f."column")) into answer.findings
+  select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path, 'line', f.line, 'column', f."column"))
+  into answer.findings
   from secrets.find_in_document(document, true) as f;
   if answer.findings is not null then
     -- The gateway lets what is prepared be lost in a power cut, but not the record of a refusal.
@@ -32957,10 +31698,12 @@ begin
   answer.archive_id := uuidv7();
   answer.tenant_id := me.tenant_id;
   insert into archive.prepared_sessions (
-    archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, messages_given,
+    archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary,
+    started_at, ended_at, message_count, messages_given,
     tags, redacted)
   values (
-    answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id', document ->> 'tool_name',
+    answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id',
+    document ->> 'tool_name',
     left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200), summary,
     kinds.field_time(document -> 'timestamp'), kinds.field_time(document -> 'ended_at'),
     coalesce(jsonb_array_length(document -> 'messages'), 0),
@@ -32969,11 +31712,10 @@ begin
   return answer;
 end
 $$;
-comment on function archive.prepare_session_archive is
-  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in '
-  'all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact '
-  'replaces what is found first. The default scope is narrowest_scope(). Errors: L9VAL, L9LIM, L9SCP, L9SEC for a '
-  'secret in project_id, L9AUT. Definer: reads settings and writes prepared_sessions.';
+comment on function archive.prepare_session_archive is 'Filters a session by the list of fields that are stored, and looks for '
+  'secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, '
+  'and so does the answer; redact replaces what is found first. The default scope is narrowest_scope(). Errors: L9VAL, L9LIM, '
+  'L9SCP, L9SEC for a secret in project_id, L9AUT. Definer: reads settings and writes prepared_sessions.';
 
 grant execute on function archive.prepare_session_archive to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
@@ -32981,8 +31723,7 @@ grant execute on function archive.prepare_session_archive to l9_agent, l9_admin;
 -- Writes, announces and reads the encrypted bytes of an archive. The gateway calls these while it stores and fetches;
 -- finish_session_archive() puts bytes into the database by put_archive_blob().
 
-create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea)
-returns void
+create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
@@ -32998,16 +31739,16 @@ begin
 end
 $$;
 comment on function archive.put_archive_blob is
-  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, '
-  'they are collected an hour later. Errors: L9VAL, L9AUT. Definer: callers have no access to the bytes.';
+  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, they are '
+  'collected an hour later. Errors: L9VAL, L9AUT. Definer: callers have no access to the bytes.';
 
-create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[])
-returns void
+create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform archive.own_prepared(announce_archive_blob.archive_id);
-  if octet_length(announce_archive_blob.content_hash) is distinct from 32 or coalesce(cardinality(connectors), 0) not between 1 and 8
+  if octet_length(announce_archive_blob.content_hash) is distinct
+      from 32 or coalesce(cardinality(connectors), 0) not between 1 and 8
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed', 'blob');
   end if;
@@ -33020,13 +31761,11 @@ begin
     set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
 end
 $$;
-comment on function archive.announce_archive_blob is
-  'Says that encrypted bytes with this hash, of a session that the caller prepared, are about to be put into stores '
-  'outside the database. If the archive is not entered, a job deletes them there two hours later, unless another '
-  'archive had them before. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
+comment on function archive.announce_archive_blob is 'Says that encrypted bytes with this hash, of a session that the caller '
+  'prepared, are about to be put into stores outside the database. If the archive is not entered, a job deletes them there two '
+  'hours later, unless another archive had them before. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
 
-create function archive.restore_archive_blob(archive_id uuid, blob bytea)
-returns void
+create function archive.restore_archive_blob(archive_id uuid, blob bytea) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -33036,7 +31775,8 @@ begin
   select a.* into restored
   from public.session_archives a where a.archive_id = restore_archive_blob.archive_id and 'postgres' = any (a.connectors);
   if not found then
-    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive in the database, or it is not yours', 'archive_id');
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive in the database, or it is not yours',
+      'archive_id');
   elsif restored.content_hash is distinct from sha256(restore_archive_blob.blob) then
     perform identity.raise_error('L9VAL', 'blob: must be the bytes of the archive', 'blob');
   end if;
@@ -33046,12 +31786,10 @@ begin
 end
 $$;
 comment on function archive.restore_archive_blob is
-  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the '
-  'database as one of its stores. Errors: L9VAL (they are other bytes), L9OWN, L9AUT. Definer: callers have no '
-  'access to the bytes.';
+  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the database as one '
+  'of its stores. Errors: L9VAL (they are other bytes), L9OWN, L9AUT. Definer: callers have no access to the bytes.';
 
-create function archive.get_archive_blob(archive_id uuid)
-returns bytea
+create function archive.get_archive_blob(archive_id uuid) returns bytea
 language sql stable security definer set search_path = ''
 begin atomic
   -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
@@ -33060,29 +31798,18 @@ begin atomic
   join public.archive_blobs b on b.archive_id = a.archive_id
   where a.archive_id = get_archive_blob.archive_id and (a.ttl is null or a.ttl > now());
 end;
-comment on function archive.get_archive_blob is
-  'The encrypted bytes of an archive that the caller may read; null if there are none, or no such archive. Definer: '
-  'callers have no access to the table.';
+comment on function archive.get_archive_blob is 'The encrypted bytes of an archive that the caller may read; null if there are '
+  'none, or no such archive. Definer: callers have no access to the table.';
 
 grant execute on function archive.put_archive_blob, archive.announce_archive_blob to l9_agent, l9_admin;
-grant execute on function
-  archive.restore_archive_blob, archive.get_archive_blob
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function archive.restore_archive_blob, archive.get_archive_blob to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/060-put-archive-blob.sql
 --! Included 205-archive/070-finish-session-archive.sql
 -- The last step of archiving: the memory, the row and the wrapped key are saved together. The operation
 -- store_session_to_cascade calls finish_session_archive() once the bytes are stored.
 
-create type public.archived_session as (
-  status text,
-  pointer text,
-  content_hash text,
-  indexed boolean,
-  redacted integer,
-  packet_id uuid,
-  findings jsonb,
-  predecessor text
-);
+create type public.archived_session as (status text, pointer text, content_hash text, indexed boolean, redacted integer,
+  packet_id uuid, findings jsonb, predecessor text);
 comment on type public.archived_session is 'What became of a session that was to be archived.';
 comment on column public.archived_session.status is
   'inserted, skipped_dedupe (the same session was archived before) or refused (see findings).';
@@ -33096,8 +31823,7 @@ comment on column public.archived_session.findings is
 comment on column public.archived_session.predecessor is
   'The pointer of the archive of the same session from before it was resumed; null if there is none.';
 
-create function archive.find_archived(archive_id uuid, fingerprints bytea[])
-returns public.archived_session
+create function archive.find_archived(archive_id uuid, fingerprints bytea[]) returns public.archived_session
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
@@ -33118,12 +31844,10 @@ begin
   return found_one;
 end
 $$;
-comment on function archive.find_archived is
-  'The archive that the caller made before of the session that it prepared; null if there is none. Definer: reads '
-  'prepared_sessions.';
+comment on function archive.find_archived is 'The archive that the caller made before of the session that it prepared; null if '
+  'there is none. Definer: reads prepared_sessions.';
 
-create function archive.own_prepared(archive_id uuid)
-returns archive.prepared_sessions
+create function archive.own_prepared(archive_id uuid) returns archive.prepared_sessions
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
@@ -33145,9 +31869,8 @@ comment on function archive.own_prepared is
 
 -- Checks that the memory and the bytes are those of the prepared session, and takes every word about the session from
 -- what was scanned, never from its arguments.
-create function archive.store_session_archive(
-  archive_id uuid, packet_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
-returns public.session_archives
+create function archive.store_session_archive(archive_id uuid, packet_id uuid, content_hash bytea, size bigint, connectors text[],
+  key_id text, wrapped_key bytea, fingerprint bytea) returns public.session_archives
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -33158,7 +31881,8 @@ declare
 begin
   if source.packet_type <> 'session' or source.scope <> prepared.scope or source.project_id is distinct from prepared.project_id
     or source.metadata ->> 'creator' <> me.creator then
-    perform identity.raise_error('L9VAL', 'packet_id: must be your memory of kind session in the scope and project of the archive', 'packet_id');
+    perform identity.raise_error('L9VAL',
+      'packet_id: must be your memory of kind session in the scope and project of the archive', 'packet_id');
   elsif octet_length(content_hash) is distinct from 32 or octet_length(fingerprint) is distinct from 32
     or octet_length(wrapped_key) is distinct from 60 or coalesce(cardinality(connectors), 0) not between 1 and 8
     or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true
@@ -33181,41 +31905,40 @@ begin
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
   delete from archive.pending_deletions d where d.archive_id = store_session_archive.archive_id;
   insert into public.session_archives (
-    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count, messages_given, tags, schema_version, connectors,
+    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count,
+    messages_given, tags, schema_version, connectors,
     key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
   values (
-    archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at, prepared.ended_at,
+    archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at,
+    prepared.ended_at,
     source."timestamp", prepared.message_count, prepared.messages_given, prepared.tags, '1', connectors, key_id,
     prepared.redacted, fingerprint,
     to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
   returning * into stored;
   insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
   perform audit.write_audit('ARCHIVE', 'session_archives', archive_id, prepared.project_id, prepared.scope,
-    jsonb_build_object('pointer', stored.pointer, 'size', size, 'connectors', to_jsonb(connectors), 'redacted', prepared.redacted));
+    jsonb_build_object('pointer', stored.pointer, 'size', size, 'connectors', to_jsonb(connectors), 'redacted',
+      prepared.redacted));
   return stored;
 end
 $$;
 comment on function archive.store_session_archive is
-  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its '
-  'memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the '
-  'session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
+  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its memory: its row and '
+  'its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was '
+  'scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
 
-create function archive.is_longer(one public.session_archives, other public.session_archives)
-returns boolean
+create function archive.is_longer(one public.session_archives, other public.session_archives) returns boolean
 language sql immutable parallel safe set search_path = ''
 return one.messages_given >= other.messages_given and coalesce(one.ended_at >= other.ended_at, true)
   and (one.messages_given > other.messages_given or coalesce(one.ended_at > other.ended_at, false));
-
 comment on function archive.is_longer is 'True if one of two archives of a session goes on where the other ended.';
 
 create type archive.succession as (former uuid, latter uuid);
-comment on type archive.succession is
-  'The memories of two archives of one session, of which searches show the latter.';
+comment on type archive.succession is 'The memories of two archives of one session, of which searches show the latter.';
 
 -- Finds the last archive of the same session and puts the new one behind it or, if it ended earlier, before it, so
 -- that archives of one session form one chain.
-create function archive.succeed(archive_id uuid)
-returns archive.succession
+create function archive.succeed(archive_id uuid) returns archive.succession
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -33253,13 +31976,11 @@ begin
   return row(added.packet_id, last.packet_id)::archive.succession;
 end
 $$;
-
 comment on function archive.succeed is
-  'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began '
-  'when it did: the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
+  'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began when it did: '
+  'the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
 
-create function archive.hide_former(succession archive.succession)
-returns void
+create function archive.hide_former(succession archive.succession) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -33270,16 +31991,13 @@ exception when sqlstate 'L9OWN' or sqlstate 'L9IMM' then
   null;
 end
 $$;
-
-comment on function archive.hide_former is
-  'Takes the memory of an archive that has a successor out of searches, as far as the caller may change it. It can '
-  'still be read.';
+comment on function archive.hide_former is 'Takes the memory of an archive that has a successor out of searches, as far as the '
+  'caller may change it. It can still be read.';
 
 -- Runs in a block of its own, so that of two calls with one session the second undoes what it has saved and answers
 -- with the archive of the first.
-create function archive.finish_session_archive(
-  archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
-returns public.archived_session
+create function archive.finish_session_archive(archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text,
+  wrapped_key bytea, fingerprints bytea[], blob bytea default null) returns public.archived_session
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -33301,10 +32019,12 @@ begin
     packet_id := ((public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
         format('Session %s%s, archived as %s', prepared.session_key, ' of ' || prepared.source_tool, pointer)),
-      scope => prepared.scope, project_id => prepared.project_id, branch => '*', kind => 'session', tags => prepared.tags, session_id => prepared.session_key,
-      "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
-      envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool', prepared.source_tool))).memory).packet_id;
-    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprints[1]);
+      scope => prepared.scope, project_id => prepared.project_id, branch => '*', kind => 'session', tags => prepared.tags,
+      session_id => prepared.session_key, "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
+      envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool',
+        prepared.source_tool))).memory).packet_id;
+    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key,
+      fingerprints[1]);
     succession := archive.succeed(archive_id);
     if succession.former is not null then
       perform archive.hide_former(succession);
@@ -33323,24 +32043,20 @@ begin
 end
 $$;
 comment on function archive.finish_session_archive is
-  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the '
-  'bytes, if one of the stores is the database; the other stores must have them already. fingerprints: of the same '
-  'document by every master key, the first that of key_id. A longer archive of a session succeeds the shorter one. '
-  'If the caller archived it before, the answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, '
-  'L9AUT.';
+  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one '
+  'of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master '
+  'key, the first that of key_id. A longer archive of a session succeeds the shorter one. If the caller archived it before, the '
+  'answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
 
-grant execute on function
-  archive.find_archived, archive.own_prepared, archive.succeed, archive.hide_former, archive.store_session_archive,
-  archive.finish_session_archive
-to l9_agent, l9_admin;
+grant execute on function archive.find_archived, archive.own_prepared, archive.succeed, archive.hide_former,
+  archive.store_session_archive, archive.finish_session_archive to l9_agent, l9_admin;
 grant usage on type public.archived_session, archive.succession to l9_agent, l9_admin;
 --! EndIncluded 205-archive/070-finish-session-archive.sql
 --! Included 205-archive/075-may-be-summarized.sql
 -- Whether a chat model may read a session to write its summary. The gateway asks before it sends a prepared session
 -- to a model.
 
-create function archive.may_be_summarized(archive_id uuid)
-returns boolean
+create function archive.may_be_summarized(archive_id uuid) returns boolean
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
@@ -33351,9 +32067,8 @@ begin
     where s.tenant_id = prepared.acting_tenant_id and s.writes_summaries and prepared.scope = any (s.scopes));
 end
 $$;
-comment on function archive.may_be_summarized is
-  'True if the tenant lets a chat model write summaries in the scope of a session that the caller prepared. Raises '
-  'L9VAL if there is none. Definer: callers read neither prepared_sessions nor the settings.';
+comment on function archive.may_be_summarized is 'True if the tenant lets a chat model write summaries in the scope of a session '
+  'that the caller prepared. Raises L9VAL if there is none. Definer: callers read neither prepared_sessions nor the settings.';
 
 grant execute on function archive.may_be_summarized to l9_agent, l9_admin;
 --! EndIncluded 205-archive/075-may-be-summarized.sql
@@ -33361,21 +32076,10 @@ grant execute on function archive.may_be_summarized to l9_agent, l9_admin;
 -- Hands out what it takes to decrypt an archive, and notes what reading it showed. The operations
 -- retrieve_session_from_cascade and verify_archives call these functions.
 
-create type archive.opened_session as (
-  archive_id uuid,
-  tenant_id uuid,
-  content_hash bytea,
-  schema_version text,
-  connectors text[],
-  key_id text,
-  wrapped_key bytea,
-  blob bytea,
-  creator text,
-  source text
-);
+create type archive.opened_session as (archive_id uuid, tenant_id uuid, content_hash bytea, schema_version text,
+  connectors text[], key_id text, wrapped_key bytea, blob bytea, creator text, source text);
 comment on type archive.opened_session is
-  'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes '
-  'themselves.';
+  'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
 
 -- Bytes of one piece come along with the key, which saves a second call for most sessions; larger ones are read piece
 -- by piece.
@@ -33398,35 +32102,32 @@ begin
   if not found then
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
   end if;
-  select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
+  select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors,
+    found_one.key_id, w.wrapped_key,
     case when open_session_archive.with_blob and found_one.size <= archive.max_piece_bytes() then (
       select b.blob from public.archive_blobs b where b.archive_id = found_one.archive_id) end,
     found_one.creator, found_one.source
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
   -- An operator leaves it with the tenant whose archive it is.
-  perform audit.write_audit_of_tenant(found_one.tenant_id, 'RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
-    jsonb_build_object('pointer', found_one.pointer));
+  perform audit.write_audit_of_tenant(found_one.tenant_id, 'RETRIEVE', 'session_archives', found_one.archive_id,
+    found_one.project_id, found_one.scope, jsonb_build_object('pointer', found_one.pointer));
   return opened;
 end
 $$;
 comment on function archive.open_session_archive is
-  'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else '
-  'the first that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and '
-  'leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have '
-  'no access to keys and bytes.';
+  'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else the first '
+  'that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row '
+  '(RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
 create function archive.may_keep(kept public.session_archives, me identity.identity) returns boolean
 language sql stable set search_path = ''
 return (kept.creator = (me).creator or (me).role = 'l9_admin')
   and exists (select from public.packet_store p where p.packet_id = kept.packet_id and packets.may_rewrite(p, me));
+comment on function archive.may_keep is 'True if the caller answers for an archive: it made it and no administrator stands by '
+  'its memory, or it is an administrator. Not executable by callers.';
 
-comment on function archive.may_keep is
-  'True if the caller answers for an archive: it made it and no administrator stands by its memory, or it is an '
-  'administrator. Not executable by callers.';
-
-create function archive.note_verification(archive_id uuid, problem text default null, connector text default null)
-returns boolean
+create function archive.note_verification(archive_id uuid, problem text default null, connector text default null) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -33440,7 +32141,8 @@ begin
     if not archive.may_keep(noted, me) then
       return false;
     end if;
-    update public.session_archives a set verified_at = clock_timestamp(), verified_by = me.creator where a.archive_id = noted.archive_id;
+    update public.session_archives a set verified_at = clock_timestamp(), verified_by = me.creator
+    where a.archive_id = noted.archive_id;
   elsif problem not in ('missing', 'hash', 'tag', 'key') then
     perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key', 'problem');
   elsif connector is not null and (connector ~ '^[a-z][a-z0-9-]{0,30}$') is not true then
@@ -33452,17 +32154,15 @@ begin
   return true;
 end
 $$;
-comment on function archive.note_verification is
-  'Records that the bytes of an archive were read and found to be whole, for its creator and for administrators: '
-  'false, and nothing changes, for others who may read it. With a problem, which any reader may meet, it writes an '
-  'audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or '
-  'belong to another archive), key (the master key is missing or wrong); connector names the store if it is about '
-  'one copy. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
+comment on function archive.note_verification is 'Records that the bytes of an archive were read and found to be whole, for its '
+  'creator and for administrators: false, and nothing changes, for others who may read it. With a problem, which any reader may '
+  'meet, it writes an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, '
+  'or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. '
+  'Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
 
 -- Locks the row, so that concurrent runs of verify_archives set the list one after the other, each with the former
 -- list in its audit row.
-create function archive.name_copies(archive_id uuid, connectors text[])
-returns boolean
+create function archive.name_copies(archive_id uuid, connectors text[]) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -33485,26 +32185,24 @@ begin
   if 'postgres' <> all (name_copies.connectors) then
     delete from public.archive_blobs b where b.archive_id = named.archive_id;
   end if;
-  perform audit.write_audit_of_tenant(named.tenant_id, 'UPDATE', 'session_archives', named.archive_id, named.project_id, named.scope,
-    jsonb_build_object('pointer', named.pointer, 'connectors', to_jsonb(name_copies.connectors), 'was_connectors', to_jsonb(named.connectors)));
+  perform audit.write_audit_of_tenant(named.tenant_id, 'UPDATE', 'session_archives', named.archive_id, named.project_id,
+    named.scope, jsonb_build_object('pointer', named.pointer, 'connectors', to_jsonb(name_copies.connectors), 'was_connectors',
+      to_jsonb(named.connectors)));
   return true;
 end
 $$;
 comment on function archive.name_copies is
-  'Sets which stores have the bytes of an archive, after they were read there or before they are written there, '
-  'with an audit row. If the database is none of them, its bytes are deleted. For the creator of the archive and '
-  'for administrators: false, and nothing changes, for others who may read it. Errors: L9VAL, L9OWN, L9AUT. '
-  'Definer: callers cannot write these tables.';
+  'Sets which stores have the bytes of an archive, after they were read there or before they are written there, with an audit '
+  'row. If the database is none of them, its bytes are deleted. For the creator of the archive and for administrators: false, '
+  'and nothing changes, for others who may read it. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
 
-grant execute on function
-  archive.open_session_archive, archive.note_verification, archive.name_copies
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function archive.open_session_archive, archive.note_verification, archive.name_copies
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/080-open-session-archive.sql
 --! Included 205-archive/090-query-session-archives.sql
 -- The operation query_cascade_memories: finds archived sessions by the words of their summaries, or lists the newest.
 
-create function archive.log_found(packet_ids uuid[])
-returns void
+create function archive.log_found(packet_ids uuid[]) returns void
 language sql volatile set search_path = ''
 begin atomic
   select importance.log_accesses(
@@ -33515,9 +32213,8 @@ comment on function archive.log_found is 'Writes to the access log which of thes
 grant execute on function archive.log_found to l9_agent, l9_admin;
 
 -- With a query the search ranks the summaries; without one each scope is walked in the order of its index.
-create function public.query_cascade_memories(
-  query text default null, tags text[] default null, since timestamptz default null, until timestamptz default null,
-  "limit" integer default 20, project_id text default null, session_id text default null)
+create function public.query_cascade_memories(query text default null, tags text[] default null, since timestamptz default null,
+  until timestamptz default null, "limit" integer default 20, project_id text default null, session_id text default null)
 returns setof public.session_archives
 language plpgsql volatile set search_path = ''
 as $$
@@ -33540,7 +32237,8 @@ begin
       tags => tags, since => since, until => until, project_id => nullif(project_id, ''))).hits;
     found_ids := array(
       select h.packet_id from unnest(hits) with ordinality as h
-      join public.session_archives a on a.packet_id = h.packet_id and (query_cascade_memories.session_id is null or a.session_id = query_cascade_memories.session_id)
+      join public.session_archives a on a.packet_id = h.packet_id
+        and (query_cascade_memories.session_id is null or a.session_id = query_cascade_memories.session_id)
       order by h.ordinality limit "limit");
     perform archive.log_found(found_ids);
     return query
@@ -33569,17 +32267,17 @@ begin
       limit "limit") a
     order by a.happened_at desc, a.archive_id desc
     limit "limit") newest;
-  perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
+  perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'),
+    project_id => project_id);
   perform archive.log_found(found_ids);
   return query
     select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.happened_at desc, a.archive_id desc;
 end
 $$;
 comment on function public.query_cascade_memories is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or the '
-  'newest; of a resumed session the last archive. session_id: only this session. tags: any of these. since, until: '
-  'when the session ended, or else began, or else was archived. limit: 1 to 100. Only the index is read, never a '
-  'store. Audited. Errors: L9VAL, L9AUT.';
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or the newest; of a '
+  'resumed session the last archive. session_id: only this session. tags: any of these. since, until: when the session ended, or '
+  'else began, or else was archived. limit: 1 to 100. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories to l9_agent, l9_admin;
 --! EndIncluded 205-archive/090-query-session-archives.sql
 --! Included 205-archive/100-rotate-archive-keys.sql
@@ -33604,12 +32302,10 @@ begin
 end
 $$;
 comment on function archive.keys_to_rotate is
-  'The next wrapped keys of archives, in the order of their ids, that another master key than this one wraps: of '
-  'the tenant for an admin, of all tenants for an operator. With a whole token. Definer: callers have no access to '
-  'keys.';
+  'The next wrapped keys of archives, in the order of their ids, that another master key than this one wraps: of the tenant for '
+  'an admin, of all tenants for an operator. With a whole token. Definer: callers have no access to keys.';
 
-create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea)
-returns boolean
+create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -33627,18 +32323,16 @@ begin
     return false;
   end if;
   update archive.wrapped_keys w set wrapped_key = replace_key.wrapped_key where w.archive_id = replace_key.archive_id;
-  perform audit.write_audit_of_tenant(replaced.tenant_id, 'UPDATE', 'session_archives', replaced.archive_id, replaced.project_id, replaced.scope,
-    jsonb_build_object('key_id', replace_key.key_id, 'was_key_id', replace_key.former_key_id));
+  perform audit.write_audit_of_tenant(replaced.tenant_id, 'UPDATE', 'session_archives', replaced.archive_id, replaced.project_id,
+    replaced.scope, jsonb_build_object('key_id', replace_key.key_id, 'was_key_id', replace_key.former_key_id));
   return true;
 end
 $$;
 comment on function archive.replace_key is
-  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so '
-  'meanwhile. With an audit row. For admins and operators with a whole token. Definer: callers have no access to '
-  'keys.';
+  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. With '
+  'an audit row. For admins and operators with a whole token. Definer: callers have no access to keys.';
 
-create function archive.keys_in_use(out key_id text, out archives bigint)
-returns setof record
+create function archive.keys_in_use(out key_id text, out archives bigint) returns setof record
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
@@ -33647,12 +32341,10 @@ begin
     select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
 end
 $$;
-comment on function archive.keys_in_use is
-  'The master keys that archives need, and how many: those of the tenant for an admin, of all tenants for an '
-  'operator. With a whole token. Definer: expired archives need their keys too.';
+comment on function archive.keys_in_use is 'The master keys that archives need, and how many: those of the tenant for an admin, '
+  'of all tenants for an operator. With a whole token. Definer: expired archives need their keys too.';
 
-create function archive.archives_to_verify(after uuid, at_most integer)
-returns table (archive_id uuid, pointer text)
+create function archive.archives_to_verify(after uuid, at_most integer) returns table (archive_id uuid, pointer text)
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -33666,33 +32358,27 @@ begin
   end if;
 end
 $$;
-comment on function archive.archives_to_verify is
-  'The next archives that the caller may read, in the order of their ids. Opening each one is audited, so an audit '
-  'row is written only if there are none.';
+comment on function archive.archives_to_verify is 'The next archives that the caller may read, in the order of their ids. '
+  'Opening each one is audited, so an audit row is written only if there are none.';
 
-grant execute on function
-  archive.keys_to_rotate, archive.replace_key, archive.keys_in_use
-to l9_admin, l9_platform_admin;
+grant execute on function archive.keys_to_rotate, archive.replace_key, archive.keys_in_use to l9_admin, l9_platform_admin;
 grant execute on function archive.archives_to_verify to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/100-rotate-archive-keys.sql
 --! Included 205-archive/110-collect-archives.sql
 -- Removes what an interrupted or deleted archive left behind. The gateway's job collect_archives calls these
 -- functions, and deletes in the stores outside the database itself.
 
-create function archive.is_named_before(content_hash bytea, entered_at timestamptz)
-returns boolean
+create function archive.is_named_before(content_hash bytea, entered_at timestamptz) returns boolean
 language sql stable set search_path = ''
 begin atomic
   select exists (
     select from public.session_archives a
     where a.content_hash = is_named_before.content_hash and a.stored_at < is_named_before.entered_at);
 end;
-comment on function archive.is_named_before is
-  'True if bytes with this hash belong to an archive that was entered before this time. Functions that the job runs '
-  'see all archives.';
+comment on function archive.is_named_before is 'True if bytes with this hash belong to an archive that was entered before this '
+  'time. Functions that the job runs see all archives.';
 
-create function archive.collect_archives()
-returns integer
+create function archive.collect_archives() returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -33711,13 +32397,11 @@ begin
   return collected + unfinished;
 end
 $$;
-comment on function archive.collect_archives is
-  'Removes what a crash left: sessions that were prepared and bytes that were stored more than an hour ago, and '
-  'that no archive names. Returns how many. Definer: the job has no access to the tables.';
+comment on function archive.collect_archives is 'Removes what a crash left: sessions that were prepared and bytes that were '
+  'stored more than an hour ago, and that no archive names. Returns how many. Definer: the job has no access to the tables.';
 grant execute on function archive.collect_archives to l9_worker;
 
-create function archive.needs_collection()
-returns boolean
+create function archive.needs_collection() returns boolean
 language sql stable security definer set search_path = ''
 begin atomic
   select exists (select from archive.pending_deletions d where d.due_at <= clock_timestamp())
@@ -33731,8 +32415,7 @@ comment on function archive.needs_collection is
   'True if there is something to collect. Definer: the job has no access to the tables.';
 grant execute on function archive.needs_collection to l9_worker;
 
-create function archive.bytes_to_delete(connector text, at_most integer)
-returns table (archive_id uuid, content_hash bytea)
+create function archive.bytes_to_delete(connector text, at_most integer) returns table (archive_id uuid, content_hash bytea)
 language sql stable security definer set search_path = ''
 begin atomic
   select d.archive_id, d.content_hash
@@ -33743,18 +32426,15 @@ begin atomic
   limit least(at_most, 1000);
 end;
 comment on function archive.bytes_to_delete is
-  'The next bytes that are to be deleted from a store outside the database. Definer: the job has no access to the '
-  'tables.';
+  'The next bytes that are to be deleted from a store outside the database. Definer: the job has no access to the tables.';
 
-create function archive.note_deletion(archive_id uuid, connector text)
-returns void
+create function archive.note_deletion(archive_id uuid, connector text) returns void
 language sql volatile security definer set search_path = ''
 begin atomic
   delete from archive.pending_deletions d where d.archive_id = note_deletion.archive_id and d.connector = note_deletion.connector;
 end;
-comment on function archive.note_deletion is
-  'Says that the bytes of an archive were deleted from a store outside the database. Definer: the job has no access '
-  'to the tables.';
+comment on function archive.note_deletion is 'Says that the bytes of an archive were deleted from a store outside the database. '
+  'Definer: the job has no access to the tables.';
 
 grant execute on function archive.bytes_to_delete, archive.note_deletion to l9_worker;
 --! EndIncluded 205-archive/110-collect-archives.sql
@@ -33781,10 +32461,8 @@ create table public.storage_prices (
     and (per_object_once is null or per_object_once between 0 and 1000000)),
   constraint storage_price_list_at_most_500_bytes check (octet_length(price_list) <= 500)
 );
-
-comment on table public.storage_prices is
-  'What storage costs a tenant, by connector and day. The newest row of a connector that is not in the future is '
-  'its price. None is built in. set_storage_price() writes this table.';
+comment on table public.storage_prices is 'What storage costs a tenant, by connector and day. The newest row of a connector that '
+  'is not in the future is its price. None is built in. set_storage_price() writes this table.';
 comment on column public.storage_prices.tenant_id is 'The tenant that pays the price.';
 comment on column public.storage_prices.connector is
   'The kind of store: postgres, file, s3, http, or a name of the tenant''s own.';
@@ -33798,8 +32476,7 @@ comment on column public.storage_prices.per_object_once is
 comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
 comment on column public.storage_prices.updated_at is 'When the row was last changed.';
 
-alter table public.storage_prices enable row level security;
-alter table public.storage_prices force row level security;
+alter table public.storage_prices enable row level security, force row level security;
 
 create policy tenant_isolation on public.storage_prices as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -33827,17 +32504,9 @@ call secrets.guard_table('public.storage_prices', '{connector,currency}');
 --! Included 205-archive/320-set-storage-price.sql
 -- Administrators set what a connector costs from a day on, over GraphQL and psql.
 
-create function public.set_storage_price(
-  connector text,
-  currency text,
-  per_gb_month numeric default null,
-  per_gb_once numeric default null,
-  per_object_once numeric default null,
-  priced_on date default null,
-  price_list text default null,
-  tenant_id uuid default null
-)
-returns public.storage_prices
+create function public.set_storage_price(connector text, currency text, per_gb_month numeric default null,
+  per_gb_once numeric default null, per_object_once numeric default null, priced_on date default null,
+  price_list text default null, tenant_id uuid default null) returns public.storage_prices
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -33869,9 +32538,9 @@ begin
   insert into public.storage_prices as p (
     tenant_id, connector, priced_on, currency, per_gb_month, per_gb_once, per_object_once, price_list, updated_at)
   values (
-    admin.target_tenant_id, set_storage_price.connector, coalesce(set_storage_price.priced_on, current_date), set_storage_price.currency,
-    set_storage_price.per_gb_month, set_storage_price.per_gb_once, set_storage_price.per_object_once, set_storage_price.price_list,
-    clock_timestamp())
+    admin.target_tenant_id, set_storage_price.connector, coalesce(set_storage_price.priced_on, current_date),
+    set_storage_price.currency, set_storage_price.per_gb_month, set_storage_price.per_gb_once, set_storage_price.per_object_once,
+    set_storage_price.price_list, clock_timestamp())
   on conflict on constraint storage_prices_pkey do update
   set currency = excluded.currency, per_gb_month = excluded.per_gb_month, per_gb_once = excluded.per_gb_once,
     per_object_once = excluded.per_object_once, price_list = excluded.price_list, updated_at = excluded.updated_at
@@ -33879,12 +32548,10 @@ begin
   return saved;
 end
 $$;
-
-comment on function public.set_storage_price is
-  'Sets what a connector costs from a day on (default today), in place of a price of that day. currency: a code '
-  'such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, an '
-  'object. Null is unknown, 0 is free. price_list: its source. For admins with a whole token. Audited. Errors: '
-  'L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
+comment on function public.set_storage_price is 'Sets what a connector costs from a day on (default today), in place of a price '
+  'of that day. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: '
+  'storing 10^9 bytes, an object. Null is unknown, 0 is free. price_list: its source. For admins with a whole token. Audited. '
+  'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
 
 grant execute on function public.set_storage_price to l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/320-set-storage-price.sql
@@ -33892,24 +32559,13 @@ grant execute on function public.set_storage_price to l9_admin, l9_platform_admi
 -- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new
 -- archive.
 
-create type public.storage_cost_estimate as (
-  bytes bigint,
-  redundancy integer,
-  connector text,
-  one_off_cost numeric,
-  monthly_cost numeric,
-  currency text,
-  price public.storage_prices,
-  reason text,
-  disclaimer text
-);
-
+create type public.storage_cost_estimate as (bytes bigint, redundancy integer, connector text, one_off_cost numeric,
+  monthly_cost numeric, currency text, price public.storage_prices, reason text, disclaimer text);
 comment on type public.storage_cost_estimate is 'What it would cost to store and keep some bytes.';
 comment on column public.storage_cost_estimate.bytes is 'The size of one copy.';
 comment on column public.storage_cost_estimate.redundancy is 'How many copies are kept.';
 comment on column public.storage_cost_estimate.connector is 'The kind of store.';
-comment on column public.storage_cost_estimate.one_off_cost is
-  'The cost of storing all copies once. Null: unknown, see reason.';
+comment on column public.storage_cost_estimate.one_off_cost is 'The cost of storing all copies once. Null: unknown, see reason.';
 comment on column public.storage_cost_estimate.monthly_cost is
   'The cost of keeping all copies for a month. Null: unknown, see reason.';
 comment on column public.storage_cost_estimate.currency is 'The currency of both costs.';
@@ -33949,7 +32605,8 @@ begin
   estimate.bytes := estimate_storage_cost.bytes;
   estimate.redundancy := coalesce(estimate_storage_cost.redundancy, archived.redundancy, 1);
   estimate.connector := coalesce(estimate_storage_cost.connector, archived.connectors[1], 'postgres');
-  estimate.disclaimer := 'An estimate from the prices that your tenant set; it leaves out taxes, requests, minimum terms and what it costs to read.';
+  estimate.disclaimer :=
+    'An estimate from the prices that your tenant set; it leaves out taxes, requests, minimum terms and what it costs to read.';
   if estimate.redundancy not between 1 and 100 then
     perform identity.raise_error('L9VAL', 'redundancy: must be from 1 to 100', 'redundancy');
   elsif estimate.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
@@ -33967,7 +32624,8 @@ begin
   limit 1;
   if not found then
     estimate.price := null;
-    estimate.reason := format('no price is set for the connector %s: an admin sets it with set_storage_price()', estimate.connector);
+    estimate.reason := format('no price is set for the connector %s: an admin sets it with set_storage_price()',
+      estimate.connector);
     return estimate;
   end if;
 
@@ -33988,21 +32646,22 @@ begin
   return estimate;
 end
 $$;
-
-comment on function public.estimate_storage_cost is
-  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies '
-  '(redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost without a price is '
-  'null, and reason says which; of the prices for storing once, one is enough. By default one copy in postgres, or '
-  'as the archive is stored. Audited. Errors: L9VAL, L9OWN, L9AUT.';
+comment on function public.estimate_storage_cost is 'Estimates what it costs to store bytes (from 0 to 10^15), or those of an '
+  'archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A '
+  'cost without a price is null, and reason says which; of the prices for storing once, one is enough. By default one copy in '
+  'postgres, or as the archive is stored. Audited. Errors: L9VAL, L9OWN, L9AUT.';
 
 grant execute on function public.estimate_storage_cost to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/330-estimate-storage-cost.sql
 --! Included 210-views/000-schema.sql
 create schema views;
-comment on schema views is
-  'Materialized views and their refresh. Callers read the views only through functions. Not exposed over GraphQL; '
-  'callers may execute only the functions that are granted to them one by one.';
+comment on schema views is 'Materialized views and their refresh. Callers read the views only through functions. Not exposed '
+  'over GraphQL; callers may execute only the functions that are granted to them one by one.';
 grant usage on schema views to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+create schema cortex;
+comment on schema cortex is 'The tables of the older system as read-only views, under the policies of what they show. Not '
+  'exposed over GraphQL. New programs read decisions, issues and the other views of kinds, and the tables of schema public.';
+grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/000-schema.sql
 --! Included 210-views/010-view-refreshes.sql
 -- When each materialized view was refreshed, and the policies by which a refresh reads all tenants.
@@ -34014,26 +32673,23 @@ create table views.memory_view_refreshes (
   seconds double precision,
   xid xid8
 );
-
 comment on table views.memory_view_refreshes is 'Time of the last refresh of each materialized view.';
 comment on column views.memory_view_refreshes.view_name is 'Name of the view, in schema views.';
 comment on column views.memory_view_refreshes.refreshed_at is
   'The view shows the state at this time. Null: it was never refreshed and is empty.';
 comment on column views.memory_view_refreshes.seconds is 'Duration of the refresh in seconds.';
-comment on column views.memory_view_refreshes.xid is
-  'The transaction that is refreshing the view now; null if none is.';
+comment on column views.memory_view_refreshes.xid is 'The transaction that is refreshing the view now; null if none is.';
 
-alter table views.memory_view_refreshes enable row level security;
-alter table views.memory_view_refreshes force row level security;
+alter table views.memory_view_refreshes enable row level security, force row level security;
 create policy definer_functions on views.memory_view_refreshes to l9_owner using (true);
 comment on policy definer_functions on views.memory_view_refreshes is 'Only refresh_memory_views() writes the table.';
 -- There are no grants, because a role that could write the table could read as much as a refresh does.
 
 insert into views.memory_view_refreshes (view_name)
-values ('mv_agent_recent_important'), ('mv_entity_graph'), ('mv_high_confidence_facts'), ('mv_recurring_lessons'), ('mv_reflection_patterns');
+values ('mv_agent_recent_important'), ('mv_entity_graph'), ('mv_high_confidence_facts'), ('mv_recurring_lessons'),
+  ('mv_reflection_patterns');
 
-create function views.is_refreshing_views()
-returns boolean
+create function views.is_refreshing_views() returns boolean
 language plpgsql stable parallel restricted security definer set search_path = ''
 as $$
 begin
@@ -34042,11 +32698,9 @@ begin
     and exists (select from views.memory_view_refreshes r where r.xid = pg_current_xact_id_if_assigned());
 end
 $$;
-
 comment on function views.is_refreshing_views is
-  'True while refresh_memory_views() runs in this transaction. During that time policies show all rows to the '
-  'owner, as whom it runs. Definer: reads the table of refreshes, which only that procedure writes. Callers may not '
-  'execute it.';
+  'True while refresh_memory_views() runs in this transaction. During that time policies show all rows to the owner, as whom it '
+  'runs. Definer: reads the table of refreshes, which only that procedure writes. Callers may not execute it.';
 
 create policy definer_refresh on public.packet_store for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.memory_signals for select to l9_owner using ((select views.is_refreshing_views()));
@@ -34067,8 +32721,7 @@ comment on policy definer_refresh on public.reflection_store is
 --! Included 210-views/020-check-page.sql
 -- The limit of rows that one call reads from a view. The functions that list rows of the materialized views call it.
 
-create function views.check_page(k integer)
-returns void
+create function views.check_page(k integer) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -34077,14 +32730,14 @@ begin
   end if;
 end
 $$;
-
 comment on function views.check_page is 'Raises L9LIM unless k is from 1 to 500.';
 --! EndIncluded 210-views/020-check-page.sql
 --! Included 210-views/022-audit-read-of-view.sql
 -- The audit row of a call that read a materialized view. The functions that read the views call it before they
 -- return.
 
-create function views.audit_read_of_view(function_name text, table_name text, project_id text, row_count integer, ids uuid[] default null)
+create function views.audit_read_of_view(function_name text, table_name text, project_id text, row_count integer,
+  ids uuid[] default null)
 returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -34093,11 +32746,9 @@ begin atomic
     details => pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
       'function', function_name, 'rows', row_count, 'ids', to_jsonb(audit_read_of_view.ids))));
 end;
-
-comment on function views.audit_read_of_view is
-  'Audits that a function returned rows from a materialized view: the function, the project that was asked for, the '
-  'number of rows and, where each stands for one row of the table, their ids. Not executable by callers: the '
-  'functions that read the views call it.';
+comment on function views.audit_read_of_view is 'Audits that a function returned rows from a materialized view: the function, '
+  'the project that was asked for, the number of rows and, where each stands for one row of the table, their ids. Not executable '
+  'by callers: the functions that read the views call it.';
 --! EndIncluded 210-views/022-audit-read-of-view.sql
 --! Included 210-views/025-combined-scores.sql
 -- The scores by which two of the views order memories and facts. Only the definitions of these views call them, once
@@ -34107,18 +32758,13 @@ create function views.combined_score_of_memory(importance_score real, "timestamp
 language sql stable parallel safe
 return 0.7 * importance_score
   + 0.3 * 0.5 ^ (greatest(extract(epoch from now() - "timestamp"), 0) / extract(epoch from interval '10 days'));
-
-comment on function views.combined_score_of_memory is
-  'From 0 to 1: 0.7 × importance + 0.3 × recency (1 now, halved every ten days). How often the memory was found or '
-  'read changes nothing.';
+comment on function views.combined_score_of_memory is 'From 0 to 1: 0.7 × importance + 0.3 × recency (1 now, halved every ten '
+  'days). How often the memory was found or read changes nothing.';
 
 create function views.combined_score_of_fact(confidence double precision, agent_count integer) returns real
-language sql immutable parallel safe
-return 0.7 * confidence + 0.3 * (1 - 1.0 / agent_count);
-
-comment on function views.combined_score_of_fact is
-  'From 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents). How often the fact was stated or read '
-  'changes nothing.';
+language sql immutable parallel safe return 0.7 * confidence + 0.3 * (1 - 1.0 / agent_count);
+comment on function views.combined_score_of_fact is 'From 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents). How '
+  'often the fact was stated or read changes nothing.';
 --! EndIncluded 210-views/025-combined-scores.sql
 --! Included 210-views/030-agent-recent-important.sql
 -- The memories of the last 30 days that matter most, agent by agent: the view, and the function by which callers read
@@ -34129,7 +32775,8 @@ select r.packet_id, r.agent_id, r.packet_type, r."timestamp", r.importance_score
   r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from (
   select c.*, row_number() over (
-    partition by c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.agent_id order by c.combined_score desc, c.packet_id desc) as place
+    partition by c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.agent_id
+      order by c.combined_score desc, c.packet_id desc) as place
   from (
     select i.*, views.combined_score_of_memory(i.importance_score, i."timestamp") as combined_score
     from (
@@ -34146,9 +32793,8 @@ where r.place <= 100;
 
 create unique index mv_agent_recent_important_key on views.mv_agent_recent_important (packet_id);
 create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_agent_recent_important is
-  'The 100 memories of the last 30 days with the highest combined score of each agent in each tenant, org, user, '
-  'project and scope: ids and numbers. agent_recent_important() reads it.';
+comment on materialized view views.mv_agent_recent_important is 'The 100 memories of the last 30 days with the highest combined '
+  'score of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
 comment on column views.mv_agent_recent_important.packet_id is 'The memory.';
 comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column views.mv_agent_recent_important.packet_type is 'Kind of the memory.';
@@ -34175,8 +32821,7 @@ create type public.important_memory as (
 comment on type public.important_memory is 'An important memory.';
 comment on column public.important_memory.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column public.important_memory.importance_score is 'Importance at the last refresh, from 0 to 1.';
-comment on column public.important_memory.access_count is
-  'How often the memory had been found or read at the last refresh.';
+comment on column public.important_memory.access_count is 'How often the memory had been found or read at the last refresh.';
 comment on column public.important_memory.combined_score is
   'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency (1 at once, halved every ten days).';
 comment on column public.important_memory.memory is 'The memory in its current state.';
@@ -34210,15 +32855,14 @@ begin
     ids := ids || (shown.memory).packet_id;
     return next shown;
   end loop;
-  perform views.audit_read_of_view('agent_recent_important', 'packet_store', agent_recent_important.project_id, cardinality(ids), ids);
+  perform views.audit_read_of_view('agent_recent_important', 'packet_store', agent_recent_important.project_id, cardinality(ids),
+    ids);
 end
 $$;
-
 comment on function public.agent_recent_important is
-  'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last '
-  'refresh. agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Writes a READ audit row. '
-  'Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; the function applies the '
-  'caller''s claims.';
+  'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last refresh. '
+  'agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
+  'Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
 
 grant execute on function public.agent_recent_important to l9_agent, l9_admin;
 --! EndIncluded 210-views/030-agent-recent-important.sql
@@ -34227,15 +32871,15 @@ grant execute on function public.agent_recent_important to l9_agent, l9_admin;
 -- psql.
 
 create materialized view views.mv_entity_graph as
-select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl
+select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id,
+  e.project_id, e.scope, e.ttl
 from public.entity_relationships e
 where e.ttl is null or e.ttl > now();
 
 create unique index mv_entity_graph_key on views.mv_entity_graph (relationship_id);
 create index mv_entity_graph_readers_idx on views.mv_entity_graph (tenant_id, scope);
-comment on materialized view views.mv_entity_graph is
-  'The relations that entity_graph() sums up: ids and numbers. The sums are made for each reader, because a stored '
-  'sum would count what is hidden from it.';
+comment on materialized view views.mv_entity_graph is 'The relations that entity_graph() sums up: ids and numbers. The sums are '
+  'made for each reader, because a stored sum would count what is hidden from it.';
 comment on column views.mv_entity_graph.relationship_id is 'The relation.';
 comment on column views.mv_entity_graph.confidence is 'Confidence at the last refresh, from 0 to 1.';
 comment on column views.mv_entity_graph.mention_count is 'Number of times that the relation was stated.';
@@ -34251,19 +32895,11 @@ comment on column views.mv_entity_graph.ttl is
   'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_entity_graph from public;
 
-create type public.entity_graph_edge as (
-  relationship public.entity_relationships,
-  total_mentions bigint,
-  max_confidence double precision,
-  avg_confidence double precision,
-  relationship_count integer,
-  last_seen timestamptz,
-  source_degree integer,
-  target_degree integer
-);
-comment on type public.entity_graph_edge is
-  'A relation of two entities, summed up over the projects, scopes and owners whose relations the caller may read. '
-  'Each project and scope has a relation of its own.';
+create type public.entity_graph_edge as (relationship public.entity_relationships, total_mentions bigint,
+  max_confidence double precision, avg_confidence double precision, relationship_count integer, last_seen timestamptz,
+  source_degree integer, target_degree integer);
+comment on type public.entity_graph_edge is 'A relation of two entities, summed up over the projects, scopes and owners whose '
+  'relations the caller may read. Each project and scope has a relation of its own.';
 comment on column public.entity_graph_edge.relationship is
   'The relation in its current state: of the summed-up ones, that of highest confidence.';
 comment on column public.entity_graph_edge.total_mentions is 'How often they had been stated at the last refresh.';
@@ -34271,16 +32907,14 @@ comment on column public.entity_graph_edge.max_confidence is 'The highest confid
 comment on column public.entity_graph_edge.avg_confidence is 'Their average confidence at the last refresh.';
 comment on column public.entity_graph_edge.relationship_count is 'Number of relations that are summed up.';
 comment on column public.entity_graph_edge.last_seen is 'When one of them was last stated, at the last refresh.';
-comment on column public.entity_graph_edge.source_degree is
-  'Number of different relations of the source, in both directions, that the caller may read; with project_id those '
-  'of that project.';
+comment on column public.entity_graph_edge.source_degree is 'Number of different relations of the source, in both directions, '
+  'that the caller may read; with project_id those of that project.';
 comment on column public.entity_graph_edge.target_degree is 'The same number for the target.';
 
 -- Sums and degrees are computed over the relations that this caller may read, after the policies have been applied,
 -- and only then is the list cut to k.
-create function public.entity_graph(
-  relationship_type text default null, min_confidence double precision default 0, project_id text default null, k integer default 100)
-returns setof public.entity_graph_edge
+create function public.entity_graph(relationship_type text default null, min_confidence double precision default 0,
+  project_id text default null, k integer default 100) returns setof public.entity_graph_edge
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -34293,7 +32927,8 @@ begin
   perform entities.check_confidence(entity_graph.min_confidence, 'min_confidence');
   for shown in
     with readable as materialized (
-      select v.confidence, v.mention_count, v.last_seen, e.relationship_id, e.source_normalized, e.relationship_type, e.target_normalized
+      select v.confidence, v.mention_count, v.last_seen, e.relationship_id, e.source_normalized, e.relationship_type,
+      e.target_normalized
       from views.mv_entity_graph v
       -- The policies of this table apply to the caller.
       join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
@@ -34301,7 +32936,8 @@ begin
         and (entity_graph.project_id is null or e.project_id is null or e.project_id = entity_graph.project_id)
     ), summed as materialized (
       select r.source_normalized, r.relationship_type, r.target_normalized, sum(r.mention_count)::bigint as total_mentions,
-        max(r.confidence) as max_confidence, avg(r.confidence) as avg_confidence, count(*)::integer as relationship_count, max(r.last_seen) as last_seen,
+        max(r.confidence) as max_confidence, avg(r.confidence) as avg_confidence, count(*)::integer as relationship_count,
+        max(r.last_seen) as last_seen,
         (array_agg(r.relationship_id order by r.confidence desc, r.relationship_id desc))[1] as relationship_id
       from readable r
       group by r.source_normalized, r.relationship_type, r.target_normalized
@@ -34310,7 +32946,8 @@ begin
       from (select s.source_normalized as name from summed s union all select s.target_normalized from summed s) n
       group by n.name
     )
-    select e, s.total_mentions, s.max_confidence, s.avg_confidence, s.relationship_count, s.last_seen, of_source.degree, of_target.degree
+    select e, s.total_mentions, s.max_confidence, s.avg_confidence, s.relationship_count, s.last_seen, of_source.degree,
+      of_target.degree
     from summed s
     join degrees of_source on of_source.name = s.source_normalized
     join degrees of_target on of_target.name = s.target_normalized
@@ -34326,23 +32963,19 @@ begin
   perform views.audit_read_of_view('entity_graph', 'entity_relationships', entity_graph.project_id, cardinality(ids), ids);
 end
 $$;
-
-comment on function public.entity_graph is
-  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: '
-  'highest confidence first, then those with the most connected ends. To start from one entity, call '
-  'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a '
-  'materialized view, which has no policies; those of entity_relationships apply.';
+comment on function public.entity_graph is 'The relations that the caller may read, summed up across projects, scopes and owners '
+  'as of the last refresh: highest confidence first, then those with the most connected ends. To start from one entity, call '
+  'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, '
+  'which has no policies; those of entity_relationships apply.';
 
 grant execute on function public.entity_graph to l9_agent, l9_admin;
 --! EndIncluded 210-views/040-entity-graph.sql
 --! Included 210-views/050-high-confidence-facts.sql
 -- The facts that are most certain: the view, and the function by which callers read it over GraphQL and psql.
 
-create function views.is_high_confidence(fact public.knowledge_facts)
-returns boolean
+create function views.is_high_confidence(fact public.knowledge_facts) returns boolean
 language sql immutable parallel safe
 return (fact).confidence >= 0.6 and (fact).contradiction_count < 3 and (fact).valid_to is null and (fact).retracted_at is null;
-
 comment on function views.is_high_confidence is
   'True for a current fact with a confidence of at least 0.6 that fewer than 3 agents contradict.';
 
@@ -34355,18 +32988,15 @@ where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
 create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_high_confidence_facts is
-  'Current facts with a confidence of at least 0.6 that fewer than 3 agents contradict: ids and numbers. '
-  'high_confidence_facts() reads it.';
+comment on materialized view views.mv_high_confidence_facts is 'Current facts with a confidence of at least 0.6 that fewer than '
+  '3 agents contradict: ids and numbers. high_confidence_facts() reads it.';
 comment on column views.mv_high_confidence_facts.fact_id is 'The fact.';
 comment on column views.mv_high_confidence_facts.confidence is 'Confidence at the last refresh, at least 0.6.';
-comment on column views.mv_high_confidence_facts.supporting_packet_count is
-  'Number of times that the fact was stated.';
+comment on column views.mv_high_confidence_facts.supporting_packet_count is 'Number of times that the fact was stated.';
 comment on column views.mv_high_confidence_facts.agent_count is 'Number of agents that state the fact.';
 comment on column views.mv_high_confidence_facts.contradiction_count is
   'Number of agents that contradict the fact, fewer than 3.';
-comment on column views.mv_high_confidence_facts.access_count is
-  'How often the fact had been found at the last refresh.';
+comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
 comment on column views.mv_high_confidence_facts.combined_score is
   'Confidence and support together, from 0 to 1: views.combined_score_of_fact().';
 comment on column views.mv_high_confidence_facts.valid_from is 'Time since when the fact is true.';
@@ -34382,8 +33012,7 @@ revoke all on views.mv_high_confidence_facts from public;
 
 create type public.high_confidence_fact as (access_count bigint, combined_score real, fact public.knowledge_facts);
 comment on type public.high_confidence_fact is 'A fact of high confidence.';
-comment on column public.high_confidence_fact.access_count is
-  'How often the fact had been found at the last refresh.';
+comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
 comment on column public.high_confidence_fact.combined_score is
   'At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents).';
 comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
@@ -34419,15 +33048,14 @@ begin
     ids := ids || (shown.fact).fact_id;
     return next shown;
   end loop;
-  perform views.audit_read_of_view('high_confidence_facts', 'knowledge_facts', high_confidence_facts.project_id, cardinality(ids), ids);
+  perform views.audit_read_of_view('high_confidence_facts', 'knowledge_facts', high_confidence_facts.project_id,
+    cardinality(ids), ids);
 end
 $$;
-
 comment on function public.high_confidence_facts is
-  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at '
-  'least 0.6 and fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Writes a READ audit '
-  'row. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of knowledge_facts '
-  'apply.';
+  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and '
+  'fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
+  'Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
 
 grant execute on function public.high_confidence_facts to l9_agent, l9_admin;
 --! EndIncluded 210-views/050-high-confidence-facts.sql
@@ -34445,9 +33073,8 @@ where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or 
 
 create unique index mv_recurring_lessons_key on views.mv_recurring_lessons (reflection_id);
 create index mv_recurring_lessons_readers_idx on views.mv_recurring_lessons (tenant_id, scope, weight desc);
-comment on materialized view views.mv_recurring_lessons is
-  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. '
-  'recurring_lessons() reads it.';
+comment on materialized view views.mv_recurring_lessons is 'Reflections that were stored more than once or are of type pattern, '
+  'with their weights: ids and numbers. recurring_lessons() reads it.';
 comment on column views.mv_recurring_lessons.reflection_id is 'The reflection.';
 comment on column views.mv_recurring_lessons.reflection_type is 'Type of the reflection.';
 comment on column views.mv_recurring_lessons.priority is 'Priority: critical, high, medium or low.';
@@ -34503,11 +33130,9 @@ begin
   perform views.audit_read_of_view('recurring_lessons', 'reflection_store', recurring_lessons.project_id, cardinality(ids), ids);
 end
 $$;
-
-comment on function public.recurring_lessons is
-  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked '
-  'at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
-  'Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+comment on function public.recurring_lessons is 'Lessons that agents learned more than once or stored as a pattern, among those '
+  'that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. '
+  'Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 
 grant execute on function public.recurring_lessons to l9_agent, l9_admin;
 --! EndIncluded 210-views/055-recurring-lessons.sql
@@ -34515,15 +33140,15 @@ grant execute on function public.recurring_lessons to l9_agent, l9_admin;
 -- How many lessons there are of each type: the view, and the function by which callers read it over GraphQL and psql.
 
 create materialized view views.mv_reflection_patterns as
-select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
+select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope,
+  r.ttl
 from public.reflection_store r
 where r.ttl is null or r.ttl > now();
 
 create unique index mv_reflection_patterns_key on views.mv_reflection_patterns (reflection_id);
 create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope);
-comment on materialized view views.mv_reflection_patterns is
-  'What reflection_patterns() counts by type: ids and numbers of all reflections. The sums are made for each '
-  'reader, because a stored sum would count what is hidden from it.';
+comment on materialized view views.mv_reflection_patterns is 'What reflection_patterns() counts by type: ids and numbers of all '
+  'reflections. The sums are made for each reader, because a stored sum would count what is hidden from it.';
 comment on column views.mv_reflection_patterns.reflection_id is 'The reflection.';
 comment on column views.mv_reflection_patterns.reflection_type is 'Type of the reflection.';
 comment on column views.mv_reflection_patterns.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
@@ -34584,11 +33209,9 @@ begin
   perform views.audit_read_of_view('reflection_patterns', 'reflection_store', reflection_patterns.project_id, number);
 end
 $$;
-
-comment on function public.reflection_patterns is
-  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, '
-  'most frequent type first. recurring_lessons() lists the lessons themselves. Writes a READ audit row. Errors: '
-  'L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+comment on function public.reflection_patterns is 'Statistics of reflections by type, over those that the caller may read and '
+  'that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Writes a '
+  'READ audit row. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 
 grant execute on function public.reflection_patterns to l9_agent, l9_admin;
 --! EndIncluded 210-views/060-reflection-patterns.sql
@@ -34617,8 +33240,10 @@ begin
   loop
     started_at := clock_timestamp();
     update views.memory_view_refreshes r set xid = pg_current_xact_id() where r.view_name = view.view_name;
-    -- Readers are not blocked by a concurrent refresh. It is not possible for a view that was never filled, such as after a restore.
-    execute format('refresh materialized view %s views.%I', case when view.is_populated then 'concurrently' else '' end, view.view_name);
+    -- Readers are not blocked by a concurrent refresh. It is not possible for a view that was never filled, such as after a
+    -- restore.
+    execute format('refresh materialized view %s views.%I', case when view.is_populated then 'concurrently' else '' end,
+      view.view_name);
     update views.memory_view_refreshes r
     set xid = null, refreshed_at = started_at, seconds = extract(epoch from clock_timestamp() - started_at)
     where r.view_name = view.view_name;
@@ -34626,18 +33251,17 @@ begin
   perform set_config('l9.refreshing_views', 'off', true);
 end
 $$;
-
 comment on procedure public.refresh_memory_views is
-  'Refreshes the materialized views one after another without blocking readers. A job calls it once a day; admins '
-  'and operators may call it too. Definer: only the owner can refresh the views, and it reads the rows of all '
-  'tenants while it does.';
+  'Refreshes the materialized views one after another without blocking readers. A job calls it once a day; admins and operators '
+  'may call it too. Definer: only the owner can refresh the views, and it reads the rows of all tenants while it does.';
 
 grant execute on procedure public.refresh_memory_views to l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/070-refresh-memory-views.sql
 --! Included 210-views/080-memory-views-status.sql
 -- How old the materialized views are. Callers ask over GraphQL and psql, and DBAs when the daily refresh is in doubt.
 
-create type public.memory_view_status as (view_name text, refreshed_at timestamptz, age_seconds double precision, seconds double precision);
+create type public.memory_view_status as (view_name text, refreshed_at timestamptz, age_seconds double precision,
+  seconds double precision);
 comment on type public.memory_view_status is 'Age of a materialized view.';
 comment on column public.memory_view_status.view_name is 'Name of the view.';
 comment on column public.memory_view_status.refreshed_at is
@@ -34645,18 +33269,15 @@ comment on column public.memory_view_status.refreshed_at is
 comment on column public.memory_view_status.age_seconds is 'Seconds since the last refresh.';
 comment on column public.memory_view_status.seconds is 'Duration of the refresh in seconds.';
 
-create function public.memory_views_status()
-returns setof public.memory_view_status
+create function public.memory_views_status() returns setof public.memory_view_status
 language sql stable security definer set search_path = ''
 begin atomic
   select r.view_name, r.refreshed_at, extract(epoch from clock_timestamp() - r.refreshed_at)::double precision, r.seconds
   from views.memory_view_refreshes r
   order by r.view_name;
 end;
-
-comment on function public.memory_views_status is
-  'Age of each materialized view. Definer: callers cannot read the table of refreshes; its names and times reveal '
-  'nothing about the contents of the views.';
+comment on function public.memory_views_status is 'Age of each materialized view. Definer: callers cannot read the table of '
+  'refreshes; its names and times reveal nothing about the contents of the views.';
 
 grant execute on function public.memory_views_status to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/080-memory-views-status.sql
@@ -34664,8 +33285,7 @@ grant execute on function public.memory_views_status to l9_agent, l9_admin, l9_p
 -- The access log as callers read it, in psql and over GraphQL: accesses, joined with feedback, the text of the search
 -- and the references of the memory or fact.
 
-create function importance.query_text_of(audit_id uuid)
-returns text
+create function importance.query_text_of(audit_id uuid) returns text
 language sql stable security definer set search_path = ''
 return (
   select q.query
@@ -34674,10 +33294,9 @@ return (
   where q.audit_id = query_text_of.audit_id
     and (me.role = 'l9_platform_admin' or pg_catalog.current_setting('is_superuser') = 'on'
       or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
-
 comment on function importance.query_text_of is
-  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. '
-  'Definer: agents have no grant on that table, and without this function they could not read a view that joins it.';
+  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: '
+  'agents have no grant on that table, and without this function they could not read a view that joins it.';
 
 grant execute on function importance.query_text_of to l9_agent, l9_admin, l9_platform_admin;
 
@@ -34698,11 +33317,9 @@ left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.
 left join public.knowledge_facts k on a.target_type = 'fact' and k.fact_id = a.target_id
 left join public.entity_relationships r on a.target_type = 'relationship' and r.relationship_id = a.target_id
 left join public.session_archives s on a.target_type = 'archive' and s.archive_id = a.target_id;
-
 comment on view public.memory_access_log is
-  'Which agent saw which memory, fact, relationship or archive, when, for which query, and whether it helped. '
-  'Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, '
-  'is append-only.';
+  'Which agent saw which memory, fact, relationship or archive, when, for which query, and whether it helped. Agents see their '
+  'own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
 comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
 comment on column public.memory_access_log.target_type is
   'The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.';
@@ -34711,8 +33328,7 @@ comment on column public.memory_access_log.agent_id is 'The caller.';
 comment on column public.memory_access_log.access_context is
   'search if the target was among the hits of a search; get if it was read in full.';
 comment on column public.memory_access_log.query_text is
-  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not '
-  'erased.';
+  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.';
 comment on column public.memory_access_log.relevance_score is
   'The score of the hit, from 0 to 1; null if the access was not a search.';
 comment on column public.memory_access_log.was_useful is
@@ -34727,8 +33343,7 @@ comment on column public.memory_access_log.scope is 'The scope of the target at 
 
 comment on column public.memory_access_log.correlation_id is
   'The correlation id of the target, as far as the reader may read it.';
-comment on column public.memory_access_log.session_id is
-  'The session of the target, as far as the reader may read it.';
+comment on column public.memory_access_log.session_id is 'The session of the target, as far as the reader may read it.';
 comment on column public.memory_access_log.trace_id is 'The trace of the target, as far as the reader may read it.';
 
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
@@ -34736,30 +33351,17 @@ grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admi
 --! Included 210-views/090-trace-of.sql
 -- Follows one trace through all tables. Callers reach trace_of() over GraphQL and psql.
 
-create type public.trace_step as (
-  occurred_at timestamptz,
-  table_name text,
-  row_id uuid,
-  packet_id uuid,
-  what text,
-  creator text,
-  project_id text,
-  scope text,
-  correlation_id text,
-  session_id text
-);
-
+create type public.trace_step as (occurred_at timestamptz, table_name text, row_id uuid, packet_id uuid, what text, creator text,
+  project_id text, scope text, correlation_id text, session_id text);
 comment on type public.trace_step is
   'One row that belongs to a trace: a memory, a row derived from one, or an access to one or to a fact from one.';
 comment on column public.trace_step.occurred_at is 'When the row was written.';
-comment on column public.trace_step.table_name is
-  'The table or view of the row, such as packet_store or knowledge_facts.';
+comment on column public.trace_step.table_name is 'The table or view of the row, such as packet_store or knowledge_facts.';
 comment on column public.trace_step.row_id is 'The key of the row.';
 comment on column public.trace_step.packet_id is
   'The memory: the row itself, or the one that it was derived from or that was accessed, itself or by its fact.';
-comment on column public.trace_step.what is
-  'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the '
-  'outcome, the tool that recorded an archived session, or the way of access.';
+comment on column public.trace_step.what is 'The kind of memory, the type of event, vector, relationship, entity, reflection or '
+  'summary, the predicate, the outcome, the tool that recorded an archived session, or the way of access.';
 comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
 comment on column public.trace_step.project_id is 'The project of the row.';
 comment on column public.trace_step.scope is 'The scope of the row.';
@@ -34768,8 +33370,7 @@ comment on column public.trace_step.session_id is 'The session of the memory.';
 
 -- Finds the memories of the trace once, joins each derived table to them, and cuts the list at the end, so that the
 -- order is that of writing over all tables.
-create function public.trace_of(trace_id text, max_rows integer default 1000)
-returns setof public.trace_step
+create function public.trace_of(trace_id text, max_rows integer default 1000) returns setof public.trace_step
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -34787,59 +33388,76 @@ begin
     from public.packet_store p
     where p.trace_id = trace_of.trace_id
   ), found (occurred_at, place, table_name, row_id, packet_id, what, creator, project_id, scope, correlation_id, session_id) as (
-    select m.created_at, 1, 'packet_store', m.packet_id, m.packet_id, m.packet_type, m.creator, m.project_id, m.scope, m.correlation_id,
+    select m.created_at, 1, 'packet_store', m.packet_id, m.packet_id, m.packet_type, m.creator, m.project_id, m.scope,
+    m.correlation_id,
       m.session_id
     from memories m
     union all
-    select r.created_at, 2, 'memory_embeddings', r.embedding_id, r.packet_id, r.embedding_type, null, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 2, 'memory_embeddings', r.embedding_id, r.packet_id, r.embedding_type, null, r.project_id, r.scope,
+      r.correlation_id, r.session_id
     from memories m join public.memory_embeddings r on r.packet_id = m.packet_id
     union all
-    select r.created_at, 3, 'agent_memory_events', r.event_id, r.packet_id, r.event_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 3, 'agent_memory_events', r.event_id, r.packet_id, r.event_type, r.creator, r.project_id, r.scope,
+      r.correlation_id, r.session_id
     from memories m join public.agent_memory_events r on r.packet_id = m.packet_id
     union all
-    select r.created_at, 4, 'reasoning_traces', r.trace_id, r.packet_id, 'reasoning_trace', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 4, 'reasoning_traces', r.trace_id, r.packet_id, 'reasoning_trace', r.creator, r.project_id, r.scope,
+      r.correlation_id, r.session_id
     from memories m join public.reasoning_traces r on r.packet_id = m.packet_id
     union all
-    select r.created_at, 5, 'fact_evidence', r.evidence_id, r.packet_id, 'evidence', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 5, 'fact_evidence', r.evidence_id, r.packet_id, 'evidence', r.creator, r.project_id, r.scope,
+      r.correlation_id, r.session_id
     from memories m join public.fact_evidence r on r.packet_id = m.packet_id
     union all
-    select r.created_at, 6, 'knowledge_facts', r.fact_id, r.source_packet, r.predicate, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 6, 'knowledge_facts', r.fact_id, r.source_packet, r.predicate, r.creator, r.project_id, r.scope,
+      r.correlation_id, r.session_id
     from memories m join public.knowledge_facts r on r.source_packet = m.packet_id
     union all
-    select r.created_at, 7, 'relationship_evidence', r.evidence_id, r.packet_id, 'evidence', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 7, 'relationship_evidence', r.evidence_id, r.packet_id, 'evidence', r.creator, r.project_id, r.scope,
+      r.correlation_id, r.session_id
     from memories m join public.relationship_evidence r on r.packet_id = m.packet_id
     union all
-    select r.created_at, 8, 'entity_relationships', r.relationship_id, r.source_packet, r.relationship_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 8, 'entity_relationships', r.relationship_id, r.source_packet, r.relationship_type, r.creator,
+      r.project_id, r.scope, r.correlation_id, r.session_id
     from memories m join public.entity_relationships r on r.source_packet = m.packet_id
     union all
-    select r.created_at, 9, 'entity_aliases', r.alias_id, r.source_packet, 'alias', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 9, 'entity_aliases', r.alias_id, r.source_packet, 'alias', r.creator, r.project_id, r.scope,
+      r.correlation_id, r.session_id
     from memories m join public.entity_aliases r on r.source_packet = m.packet_id
     union all
-    select r.created_at, 10, 'world_model_updates', r.update_id, r.source_packet, 'world_update', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 10, 'world_model_updates', r.update_id, r.source_packet, 'world_update', r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id
     from memories m join public.world_model_updates r on r.source_packet = m.packet_id
     union all
-    select r.created_at, 11, 'world_model_entities', r.entity_row_id, r.source_packet, r.entity_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 11, 'world_model_entities', r.entity_row_id, r.source_packet, r.entity_type, r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id
     from memories m join public.world_model_entities r on r.source_packet = m.packet_id
     union all
-    select r.created_at, 12, 'world_model_snapshots', r.snapshot_id, r.source_packet, 'snapshot', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 12, 'world_model_snapshots', r.snapshot_id, r.source_packet, 'snapshot', r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id
     from memories m join public.world_model_snapshots r on r.source_packet = m.packet_id
     union all
-    select r.created_at, 13, 'reflection_store', r.reflection_id, r.source_packet, r.reflection_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 13, 'reflection_store', r.reflection_id, r.source_packet, r.reflection_type, r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id
     from memories m join public.reflection_store r on r.source_packet = m.packet_id
     union all
-    select r.created_at, 14, 'task_reflections', r.task_reflection_id, r.source_packet, r.outcome, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 14, 'task_reflections', r.task_reflection_id, r.source_packet, r.outcome, r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id
     from memories m join public.task_reflections r on r.source_packet = m.packet_id
     union all
-    select r.created_at, 15, 'memory_summaries', r.summary_id, r.source_packet, r.scope_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 15, 'memory_summaries', r.summary_id, r.source_packet, r.scope_type, r.creator, r.project_id, r.scope,
+      r.correlation_id, r.session_id
     from memories m join public.memory_summaries r on r.source_packet = m.packet_id
     union all
-    select r.created_at, 16, 'session_archives', r.archive_id, r.packet_id, r.source_tool, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
+    select r.created_at, 16, 'session_archives', r.archive_id, r.packet_id, r.source_tool, r.creator, r.project_id, r.scope,
+      r.correlation_id, r.session_id
     from memories m join public.session_archives r on r.packet_id = m.packet_id
     union all
     select a.accessed_at, 17, 'memory_access_log', a.access_id, t.packet_id, a.access_context, a.agent_id, t.project_id, t.scope,
       t.correlation_id, t.session_id
     from (
-      select 'memory' as type, m.packet_id as id, m.packet_id, m.project_id, m.scope, m.correlation_id, m.session_id from memories m
+      select 'memory' as type, m.packet_id as id, m.packet_id, m.project_id, m.scope, m.correlation_id, m.session_id
+      from memories m
       union all
       select 'fact', r.fact_id, r.source_packet, r.project_id, r.scope, r.correlation_id, r.session_id
       from memories m join public.knowledge_facts r on r.source_packet = m.packet_id) t
@@ -34848,79 +33466,67 @@ begin
   ), first as (
     select f.* from found f order by f.occurred_at, f.place, f.row_id limit max_rows
   )
-  select array_agg(row(f.occurred_at, f.table_name, f.row_id, f.packet_id, f.what, f.creator, f.project_id, f.scope, f.correlation_id,
+  select array_agg(row(f.occurred_at, f.table_name, f.row_id, f.packet_id, f.what, f.creator, f.project_id, f.scope,
+    f.correlation_id,
       f.session_id)::public.trace_step order by f.occurred_at, f.place, f.row_id)
   into steps
   from first f;
-  perform audit.audit_read('READ', jsonb_build_object('function', 'trace_of', 'rows', coalesce(cardinality(steps), 0), 'ids', array(
+  perform audit.audit_read('READ', jsonb_build_object('function', 'trace_of', 'rows', coalesce(cardinality(steps), 0), 'ids',
+    array(
     select distinct s.packet_id from unnest(steps) s order by s.packet_id limit 1000)));
   return query select s.* from unnest(steps) s;
 end
 $$;
-
-comment on function public.trace_of is
-  'Follows a trace through all tables: the memories that were saved in it, what was derived from them and who '
-  'accessed them, as far as the caller may read each, in the order in which they were written, at most max_rows (1 '
-  'to 10000). Writes an audit row. Errors: L9VAL, L9AUT.';
+comment on function public.trace_of is 'Follows a trace through all tables: the memories that were saved in it, what was derived '
+  'from them and who accessed them, as far as the caller may read each, in the order in which they were written, at most '
+  'max_rows (1 to 10000). Writes an audit row. Errors: L9VAL, L9AUT.';
 
 grant execute on function public.trace_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/090-trace-of.sql
---! Included 212-kind-views/010-field-values.sql
+--! Included 210-views/100-field-values.sql
 -- Casts of the fields of an envelope that never fail: a value of another type is null. The views of kinds call them
 -- for their columns.
 
-create function kinds.field_number(value jsonb)
-returns numeric
-language sql immutable parallel safe
-return case pg_catalog.jsonb_typeof(value) when 'number' then value::numeric end;
+create function kinds.field_number(value jsonb) returns numeric
+language sql immutable parallel safe return case pg_catalog.jsonb_typeof(value) when 'number' then value::numeric end;
 
-create function kinds.field_boolean(value jsonb)
-returns boolean
-language sql immutable parallel safe
-return case pg_catalog.jsonb_typeof(value) when 'boolean' then value::boolean end;
+create function kinds.field_boolean(value jsonb) returns boolean
+language sql immutable parallel safe return case pg_catalog.jsonb_typeof(value) when 'boolean' then value::boolean end;
 
-create function kinds.field_date(value jsonb)
-returns date
+create function kinds.field_date(value jsonb) returns date
 language sql stable parallel safe
-return case when pg_catalog.jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\d$' and pg_input_is_valid(value #>> '{}', 'date')
+return case when pg_catalog.jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\d$'
+  and pg_input_is_valid(value #>> '{}', 'date')
   then (value #>> '{}')::date end;
 
-create function kinds.field_uuid(value jsonb)
-returns uuid
+create function kinds.field_uuid(value jsonb) returns uuid
 language sql stable parallel safe
 return case when pg_catalog.jsonb_typeof(value) = 'string' then identity.uuid_of(value #>> '{}') end;
 
-create function kinds.field_texts(value jsonb)
-returns text[]
+create function kinds.field_texts(value jsonb) returns text[]
 language sql immutable parallel safe
 return case pg_catalog.jsonb_typeof(value) when 'array' then array(select pg_catalog.jsonb_array_elements_text(value)) end;
-
 comment on function kinds.field_number is 'The number that a field holds; null if it holds none.';
 comment on function kinds.field_boolean is 'The truth value that a field holds; null if it holds none.';
 comment on function kinds.field_date is 'The date that a field holds, as in 2026-12-31; null if it holds none.';
 comment on function kinds.field_uuid is 'The id that a field holds; null if it holds none.';
 comment on function kinds.field_texts is 'The list that a field holds, as texts; null if it holds none.';
 
-grant execute on function
-  kinds.field_number, kinds.field_boolean, kinds.field_date, kinds.field_uuid, kinds.field_texts
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function kinds.field_number, kinds.field_boolean, kinds.field_date, kinds.field_uuid, kinds.field_texts
+  to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function kinds.field_time to l9_platform_admin;
---! EndIncluded 212-kind-views/010-field-values.sql
---! Included 212-kind-views/020-create-view.sql
+--! EndIncluded 210-views/100-field-values.sql
+--! Included 210-views/110-create-view.sql
 -- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in
 -- kind.
 
-create function kinds.view_name(kind text)
-returns text
+create function kinds.view_name(kind text) returns text
 language sql immutable parallel safe
 -- A plural that says what the rows are.
 return case kind when 'ddl' then 'ddl_migrations' else kind || 's' end;
+comment on function kinds.view_name is 'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
 
-comment on function kinds.view_name is
-  'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
-
-create function kinds.typed_value(field public.memory_kind_fields)
-returns text language sql immutable parallel safe
+create function kinds.typed_value(field public.memory_kind_fields) returns text language sql immutable parallel safe
 return pg_catalog.format(
   case (field).type
     when 'text' then 'p.envelope ->> %L'
@@ -34932,10 +33538,8 @@ return pg_catalog.format(
     when 'text[]' then 'kinds.field_texts(p.envelope -> %L)'
     else 'p.envelope -> %L'
   end, (field).field);
-
 comment on function kinds.typed_value is
-  'The SQL of the value of a field with its type, in a view of packet_store p; null if the value is not of that '
-  'type.';
+  'The SQL of the value of a field with its type, in a view of packet_store p; null if the value is not of that type.';
 
 -- Builds the list of columns from the fields, creates the view, and copies the comments: GraphQL and psql show what a
 -- field means without a second description.
@@ -34945,7 +33549,8 @@ as $$
 declare
   view_name constant text := kinds.view_name(kind);
   -- Columns that every view has, with their comments.
-  common constant text[] := array['packet_id', 'scope', 'project_id', 'branch', 'tags', 'ttl', 'archived_at', 'created_at', 'updated_at'];
+  common constant text[] := array['packet_id', 'scope', 'project_id', 'branch', 'tags', 'ttl', 'archived_at', 'created_at',
+    'updated_at'];
   built_in public.memory_kinds;
   column_name text;
   columns text[] := '{}';
@@ -34962,26 +33567,27 @@ begin
     view_name, array_to_string(columns, ', '), (select string_agg('p.' || c, ', ') from unnest(common[2:]) as c), kind);
 
   execute format('comment on view public.%I is %L', view_name, format(
-    '%s Memories of kind %s with their fields as typed columns: what the caller may read, archived ones too (archived_at is when they left searches). A value that its type does not allow, in a memory from before the rules, is null. To write, use memory_store or packet_store.',
+    '%s Memories of kind %s with their fields as typed columns: what the caller may read, archived ones too '
+    '(archived_at is when they left searches). A value that its type does not allow, in a memory from before the rules, is null. '
+    'To write, use memory_store or packet_store.',
     built_in.purpose, kind));
   for field in select f.* from public.memory_kind_fields f where f.kind_id = built_in.kind_id order by f.place loop
     column_name := case when field.field = any (common) then kind || '_' || field.field else field.field end;
     execute format('comment on column public.%I.%I is %L', view_name, column_name, field.meaning);
   end loop;
   foreach column_name in array common loop
-    execute format('comment on column public.%I.%I is %L', view_name, column_name, col_description('public.packet_store'::regclass, (
+    execute format('comment on column public.%I.%I is %L', view_name, column_name,
+      col_description('public.packet_store'::regclass, (
       select a.attnum from pg_attribute a where a.attrelid = 'public.packet_store'::regclass and a.attname = column_name)));
   end loop;
   execute format('grant select on public.%I to l9_agent, l9_admin, l9_platform_admin', view_name);
 end
 $$;
-
-comment on procedure kinds.create_view is
-  'Creates the view of a built-in kind from the rows of its fields. A field with the name of a column that all '
-  'views have gets the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: everybody '
-  'could read their columns in the catalogue.';
---! EndIncluded 212-kind-views/020-create-view.sql
---! Included 212-kind-views/030-views.sql
+comment on procedure kinds.create_view is 'Creates the view of a built-in kind from the rows of its fields. A field with the '
+  'name of a column that all views have gets the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: '
+  'everybody could read their columns in the catalogue.';
+--! EndIncluded 210-views/110-create-view.sql
+--! Included 210-views/120-views-of-kinds.sql
 -- Creates the views of all built-in kinds, and the index that finds their memories.
 
 do $$
@@ -34994,24 +33600,15 @@ begin
     kinds_with_views := kinds_with_views || built_in.kind;
   end loop;
   -- Partial, so that notes and messages, which are most memories, cost nothing more to save.
-  execute format('create index packet_store_kinds_idx on public.packet_store (tenant_id, packet_type, packet_id) where packet_type = any (%L::text[])',
-    kinds_with_views);
+  execute format($sql$create index packet_store_kinds_idx on public.packet_store (tenant_id, packet_type, packet_id)
+    where packet_type = any (%L::text[])$sql$, kinds_with_views);
 end
 $$;
-
 comment on index public.packet_store_kinds_idx is 'Finds the memories of a built-in kind, for its view.';
---! EndIncluded 212-kind-views/030-views.sql
---! Included 212-kind-views/040-cortex.sql
+--! EndIncluded 210-views/120-views-of-kinds.sql
+--! Included 210-views/130-cortex.sql
 -- The tables of the older system as views in a schema of their own, for programs that still read them. No function of the
 -- product calls them.
-
-create schema cortex;
-
-comment on schema cortex is
-  'The tables of the older system as read-only views, under the policies of what they show. Not exposed over '
-  'GraphQL. New programs read decisions, issues and the other views of kinds, and the tables of schema public.';
-
-grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
 
 -- Finds for each field the column of the view of the kind, which has the kind as prefix where every view has a column
 -- of that name, and copies its comment.
@@ -35063,11 +33660,9 @@ begin
   execute format('grant select on cortex.%I to l9_agent, l9_admin, l9_platform_admin', older_name);
 end
 $$;
-
 comment on procedure kinds.create_older_view is
-  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as '
-  'columns, and id, tags, content_hash, ts, expires_at, created_at and updated_at. A list of objects, such as '
-  'steps, is also steps_jsonb.';
+  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as columns, and '
+  'id, tags, content_hash, ts, expires_at, created_at and updated_at. A list of objects, such as steps, is also steps_jsonb.';
 
 do $$
 declare
@@ -35076,8 +33671,10 @@ begin
   for older in
     select *
     from (values
-      ('document', 'document'), ('section', 'section'), ('runbook', 'runbook'), ('pr_context', 'pr_context'), ('ddl_history', 'ddl'),
-      ('release_note', 'release_note'), ('change_log', 'change'), ('issue_log', 'issue'), ('adr_decision', 'decision'), ('todo_log', 'todo')
+      ('document', 'document'), ('section', 'section'), ('runbook', 'runbook'), ('pr_context', 'pr_context'),
+        ('ddl_history', 'ddl'),
+      ('release_note', 'release_note'), ('change_log', 'change'), ('issue_log', 'issue'), ('adr_decision', 'decision'),
+      ('todo_log', 'todo')
     ) as v (name, kind)
   loop
     call kinds.create_older_view(older.name, older.kind);
@@ -35098,28 +33695,24 @@ select
   a.occurred_at as ts,
   a.occurred_at as created_at
 from public.audit_log a;
-
-comment on view cortex.event_audit is
-  'The audit log as the older system''s table event_audit: what was done to which row, by whom. Read-only. Its '
-  'readers are those of audit_log: administrators within their tenant and scopes, and operators.';
+comment on view cortex.event_audit is 'The audit log as the older system''s table event_audit: what was done to which row, by '
+  'whom. Read-only. Its readers are those of audit_log: administrators within their tenant and scopes, and operators.';
 comment on column cortex.event_audit.id is 'The row of audit_log.';
 comment on column cortex.event_audit.entity_type is
   'The table that was changed or read; packet_store holds memories of all kinds.';
 comment on column cortex.event_audit.entity_id is
   'The row that was changed or read; null if there were several (change names their ids) or none.';
-comment on column cortex.event_audit.operation is
-  'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
+comment on column cortex.event_audit.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
 comment on column cortex.event_audit.actor is 'The actor that did it.';
-comment on column cortex.event_audit.change is
-  'What is known of it, without contents: the kind of a memory, its former scope or project, filters, counts and '
-  'ids, and status.';
+comment on column cortex.event_audit.change is 'What is known of it, without contents: the kind of a memory, its former scope or '
+  'project, filters, counts and ids, and status.';
 comment on column cortex.event_audit.ts is 'When it happened.';
 comment on column cortex.event_audit.created_at is 'When it happened.';
 
 grant select on cortex.event_audit to l9_admin, l9_platform_admin;
 -- No grant for l9_agent, as on audit_log: rows about other callers would reveal what it must not know.
---! EndIncluded 212-kind-views/040-cortex.sql
---! Included 212-kind-views/050-substrate-views.sql
+--! EndIncluded 210-views/130-cortex.sql
+--! Included 210-views/140-substrate-views.sql
 -- Reflections, task reflections and summaries with all columns that the older schema names, for programs that read those in SQL.
 -- The added columns are computed for their reader: they belong to other rows, which may be hidden from it, move or be erased.
 
@@ -35146,13 +33739,10 @@ select
   public.memory_summaries_summary_text(s) as summary_text,
   public.memory_summaries_source_packet_ids(s) as source_packet_ids
 from public.memory_summaries s;
-
 comment on view cortex.reflection_store is
-  'Lessons as in public.reflection_store, with their text, tags, access count and task: what the caller may read. '
-  'Read-only.';
+  'Lessons as in public.reflection_store, with their text, tags, access count and task: what the caller may read. Read-only.';
 comment on view cortex.task_reflections is
-  'Results of tasks as in public.task_reflections, with the texts of their lessons: what the caller may read. '
-  'Read-only.';
+  'Results of tasks as in public.task_reflections, with the texts of their lessons: what the caller may read. Read-only.';
 comment on view cortex.memory_summaries is
   'Summaries as in public.memory_summaries, with their text and sources: what the caller may read. Read-only.';
 
@@ -35178,41 +33768,35 @@ comment on column cortex.reflection_store.content is 'The text of the lesson, fr
 comment on column cortex.reflection_store.tags is 'The tags of the lesson, from its memory.';
 comment on column cortex.reflection_store.access_count is
   'How often it was found, recalled or read, up to the last roll-up of the access log.';
-comment on column cortex.task_reflections.lessons is
-  'The texts of its lessons that the caller may read, without the two below.';
+comment on column cortex.task_reflections.lessons is 'The texts of its lessons that the caller may read, without the two below.';
 comment on column cortex.task_reflections.false_constraints is
   'The texts of those of its lessons that are constraints which proved false.';
 comment on column cortex.task_reflections.helpful_patterns is 'The texts of those of its lessons that are patterns.';
 comment on column cortex.memory_summaries.summary_text is 'The text of the summary, from its memory.';
-comment on column cortex.memory_summaries.source_packet_ids is
-  'The memories that it rests on and that the caller may read.';
+comment on column cortex.memory_summaries.source_packet_ids is 'The memories that it rests on and that the caller may read.';
 
 grant select on cortex.reflection_store, cortex.task_reflections, cortex.memory_summaries
-to l9_agent, l9_admin, l9_platform_admin;
+  to l9_agent, l9_admin, l9_platform_admin;
 -- No grant to write: the functions that write lessons, tasks and summaries check who may.
---! EndIncluded 212-kind-views/050-substrate-views.sql
+--! EndIncluded 210-views/140-substrate-views.sql
 --! Included 220-forgetting/000-schema.sql
 create schema forgetting;
-comment on schema forgetting is
-  'Erasure of memories and subjects, and tombstones. Not exposed over GraphQL; callers may execute only the '
-  'functions that are granted individually.';
+comment on schema forgetting is 'Erasure of memories and subjects, and tombstones. Not exposed over GraphQL; callers may execute '
+  'only the functions that are granted individually.';
 grant usage on schema forgetting to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 220-forgetting/000-schema.sql
 --! Included 220-forgetting/010-administered-tenants.sql
 -- What a caller may erase. The policies of the owner's functions ask administered_tenants(), and the erasing
 -- functions ask may_erase() for each memory.
 
-create function forgetting.is_unrestricted_operator(me identity.identity)
-returns boolean
+create function forgetting.is_unrestricted_operator(me identity.identity) returns boolean
 language sql stable parallel safe set search_path = ''
 return me.role = 'l9_platform_admin'
   and '*' = any (me.projects) and '*' = any (identity.list_claim('scopes'));
-
 comment on function forgetting.is_unrestricted_operator is
   'True for an operator whose token is not restricted to some scopes or projects.';
 
-create function forgetting.administered_tenants()
-returns uuid[]
+create function forgetting.administered_tenants() returns uuid[]
 language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
@@ -35225,17 +33809,13 @@ begin
   end;
 end
 $$;
+comment on function forgetting.administered_tenants is 'The tenants in which the caller may erase: for an admin its own, for an '
+  'operator with an unrestricted token all, for anyone else none. The policies for functions of the owner use it.';
 
-comment on function forgetting.administered_tenants is
-  'The tenants in which the caller may erase: for an admin its own, for an operator with an unrestricted token all, '
-  'for anyone else none. The policies for functions of the owner use it.';
-
-create function forgetting.may_erase(me identity.identity, scope text, project_id text)
-returns boolean
+create function forgetting.may_erase(me identity.identity, scope text, project_id text) returns boolean
 language sql stable parallel safe set search_path = ''
 return forgetting.is_unrestricted_operator(me)
   or identity.may_write(me, project_id, scope);
-
 comment on function forgetting.may_erase is
   'True if the token of an admin covers this scope and project. administered_tenants() decides about the tenant.';
 --! EndIncluded 220-forgetting/010-administered-tenants.sql
@@ -35244,7 +33824,6 @@ comment on function forgetting.may_erase is
 -- administrators read it over GraphQL.
 
 create function forgetting.max_reason_bytes() returns integer language sql immutable parallel safe return 200;
-
 comment on function forgetting.max_reason_bytes is 'The maximum length of the reason of an erasure, in bytes.';
 
 create table public.memory_tombstones (
@@ -35269,10 +33848,8 @@ alter table public.memory_tombstones alter column reason set statistics 0;
 
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
-
 comment on table public.memory_tombstones is
-  'Erased memories: that they existed, who owned them and who erased them. A tombstone holds nothing of the '
-  'content.';
+  'Erased memories: that they existed, who owned them and who erased them. A tombstone holds nothing of the content.';
 comment on column public.memory_tombstones.packet_id is 'The id that the memory had. The audit log has it too.';
 comment on column public.memory_tombstones.erasure_id is
   'The erasure: all memories erased by one call have the same. UUID version 7.';
@@ -35301,14 +33878,12 @@ create policy definer_tombstones on public.memory_tombstones for insert to l9_ow
 comment on policy definer_functions on public.memory_tombstones is
   'Erasure reads the tombstones that it has written, in tenants that the caller administers.';
 comment on policy definer_tombstones on public.memory_tombstones is
-  'Erasure inserts tombstones of memories in tenants that the caller administers. Nobody updates or deletes a '
-  'tombstone.';
+  'Erasure inserts tombstones of memories in tenants that the caller administers. Nobody updates or deletes a tombstone.';
 
 grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
 -- Deliberately no grant to l9_agent, and no insert, update or delete for anyone.
 
-create function forgetting.tg_memory_tombstones__redact()
-returns trigger
+create function forgetting.tg_memory_tombstones__redact() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
@@ -35323,10 +33898,8 @@ begin
   return new;
 end
 $$;
-
 comment on function forgetting.tg_memory_tombstones__redact is
-  'Replaces secrets in the reason of an erasure before it is kept. Definer: reads the settings of the row''s '
-  'tenant.';
+  'Replaces secrets in the reason of an erasure before it is kept. Definer: reads the settings of the row''s tenant.';
 
 create trigger _100_redact before insert on public.memory_tombstones
   for each row execute function forgetting.tg_memory_tombstones__redact();
@@ -35334,8 +33907,7 @@ create trigger _100_redact before insert on public.memory_tombstones
 create policy definer_erasure on public.packet_store to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[])) with check (false);
 comment on policy definer_erasure on public.packet_store is
-  'Erasure reads and deletes every memory, also an expired one, of tenants that the caller administers. It updates '
-  'none.';
+  'Erasure reads and deletes every memory, also an expired one, of tenants that the caller administers. It updates none.';
 --! EndIncluded 220-forgetting/020-memory-tombstones.sql
 --! Included 220-forgetting/030-mark-erased.sql
 -- Writes the tombstones of an erasure before anything is deleted. erase_memory() and erase_subject() call
@@ -35345,8 +33917,7 @@ comment on policy definer_erasure on public.packet_store is
 create index packet_store_derived_idx on public.packet_store (tenant_id)
   where packet_type in ('summary', 'fact', 'reflection') and parent_ids <> '{}';
 
-create function forgetting.mark_erased(erasure_id uuid, reason text, packet_ids uuid[])
-returns integer
+create function forgetting.mark_erased(erasure_id uuid, reason text, packet_ids uuid[]) returns integer
 language sql volatile set search_path = ''
 begin atomic
   with marked as (
@@ -35363,14 +33934,11 @@ begin atomic
   )
   select count(*)::integer from marked;
 end;
-
-comment on function forgetting.mark_erased is
-  'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase '
-  'the memories that have a tombstone of the same erasure. Not executable by callers.';
+comment on function forgetting.mark_erased is 'Locks memories, writes their tombstones and returns how many it wrote. The other '
+  'functions of this chapter erase the memories that have a tombstone of the same erasure. Not executable by callers.';
 
 -- Repeats until a round finds nothing new, because a summary of a summary rests on the erased memory too.
-create function forgetting.mark_derived(erasure_id uuid, reason text)
-returns void
+create function forgetting.mark_derived(erasure_id uuid, reason text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -35411,18 +33979,15 @@ begin
   end loop;
 end
 $$;
-
-comment on function forgetting.mark_derived is
-  'Writes tombstones for parts of erased memories, for summaries, facts and lessons all of whose parents are '
-  'erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so '
-  'on. Not executable by callers.';
+comment on function forgetting.mark_derived is 'Writes tombstones for parts of erased memories, for summaries, facts and lessons '
+  'all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from '
+  'these, and so on. Not executable by callers.';
 --! EndIncluded 220-forgetting/030-mark-erased.sql
 --! Included 220-forgetting/040-erase-packets.sql
 -- The step of an erasure that deletes the memories; foreign keys and triggers delete what depends on them.
 -- erase_marked() calls it.
 
-create function forgetting.erase_packets(erasure_id uuid)
-returns jsonb
+create function forgetting.erase_packets(erasure_id uuid) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -35443,10 +34008,8 @@ begin
   return jsonb_build_object('memories', memories, 'versions', versions, 'vectors', vectors);
 end
 $$;
-
 comment on function forgetting.erase_packets is
-  'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by '
-  'callers.';
+  'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by callers.';
 --! EndIncluded 220-forgetting/040-erase-packets.sql
 --! Included 220-forgetting/050-erase-query-texts.sql
 -- The step of an erasure that deletes the texts of searches. erase_marked() calls it before the memories go, because
@@ -35483,11 +34046,9 @@ begin
   return jsonb_build_object('query_texts', deleted_count);
 end
 $$;
-
 comment on function forgetting.erase_query_texts is
-  'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of '
-  'its versions; for a subject, the texts of all searches of that user. The audit rows stay. Not executable by '
-  'callers.';
+  'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; '
+  'for a subject, the texts of all searches of that user. The audit rows stay. Not executable by callers.';
 --! EndIncluded 220-forgetting/050-erase-query-texts.sql
 --! Included 220-forgetting/060-erase-feedback.sql
 -- The step of an erasure that deletes feedback, whose reasons are words of agents. erase_marked() calls it.
@@ -35496,13 +34057,10 @@ create policy definer_functions on public.memory_feedback for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_erasure on public.memory_feedback for delete to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
-comment on policy definer_functions on public.memory_feedback is
-  'Erasure reads feedback in tenants that the caller administers.';
-comment on policy definer_erasure on public.memory_feedback is
-  'Erasure deletes feedback in tenants that the caller administers.';
+comment on policy definer_functions on public.memory_feedback is 'Erasure reads feedback in tenants that the caller administers.';
+comment on policy definer_erasure on public.memory_feedback is 'Erasure deletes feedback in tenants that the caller administers.';
 
-create function forgetting.erase_feedback(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
-returns jsonb
+create function forgetting.erase_feedback(erasure_id uuid, tenant_id uuid default null, user_id uuid default null) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -35515,16 +34073,13 @@ begin
   return jsonb_build_object('feedback', deleted_count);
 end
 $$;
-
-comment on function forgetting.erase_feedback is
-  'Deletes the feedback about erased memories and, for a subject, all feedback that agents gave for that user. The '
-  'access log holds no texts and stays. Not executable by callers.';
+comment on function forgetting.erase_feedback is 'Deletes the feedback about erased memories and, for a subject, all feedback '
+  'that agents gave for that user. The access log holds no texts and stays. Not executable by callers.';
 --! EndIncluded 220-forgetting/060-erase-feedback.sql
 --! Included 220-forgetting/070-erase-user.sql
 -- The step of an erasure of a subject that removes the name of the user. erase_marked() calls it for erase_subject().
 
-create function forgetting.erase_user(tenant_id uuid, user_id uuid)
-returns jsonb
+create function forgetting.erase_user(tenant_id uuid, user_id uuid) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -35537,30 +34092,21 @@ begin
   return jsonb_build_object('names', changed_count);
 end
 $$;
-
-comment on function forgetting.erase_user is
-  'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not '
-  'executable by callers.';
+comment on function forgetting.erase_user is 'Replaces the name of a user and deactivates the user. The user_id stays, because '
+  'audit rows refer to it. Not executable by callers.';
 --! EndIncluded 220-forgetting/070-erase-user.sql
 --! Included 220-forgetting/080-erase-marked.sql
 -- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call
 -- erase_marked().
 
-create type public.erasure as (
-  erasure_id uuid,
-  memories integer,
-  removed jsonb
-);
-
+create type public.erasure as (erasure_id uuid, memories integer, removed jsonb);
 comment on type public.erasure is 'The result of an erasure.';
 comment on column public.erasure.erasure_id is 'The id that the tombstones and audit rows of this erasure have.';
-comment on column public.erasure.memories is
-  'The number of memories that were erased, including those derived from them.';
+comment on column public.erasure.memories is 'The number of memories that were erased, including those derived from them.';
 comment on column public.erasure.removed is
   'The number of rows removed of each sort: memories, versions, vectors, query_texts, feedback …';
 
-create function forgetting.check_erasure_reason(reason text)
-returns void
+create function forgetting.check_erasure_reason(reason text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -35570,7 +34116,6 @@ begin
   perform identity.check_bytes(reason, forgetting.max_reason_bytes(), 'reason');
 end
 $$;
-
 comment on function forgetting.check_erasure_reason is
   'Raises L9VAL if there is no reason, and L9LIM if it is longer than 200 bytes.';
 
@@ -35596,7 +34141,8 @@ begin
 
   -- One line for each place that holds contents. Functions that read the memories run before the memories are deleted.
   result.removed := forgetting.erase_query_texts(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
-  result.removed := result.removed || forgetting.erase_feedback(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
+  result.removed := result.removed || forgetting.erase_feedback(erase_marked.erasure_id, erase_marked.tenant_id,
+    erase_marked.user_id);
   result.removed := result.removed || forgetting.erase_packets(erase_marked.erasure_id);
   if user_id is not null then
     result.removed := result.removed || forgetting.erase_user(erase_marked.tenant_id, erase_marked.user_id);
@@ -35612,17 +34158,14 @@ begin
   return result;
 end
 $$;
-
-comment on function forgetting.erase_marked is
-  'Erases the memories that have a tombstone of this erasure, and those derived only from them, from every place '
-  'that holds contents. Not executable by callers.';
+comment on function forgetting.erase_marked is 'Erases the memories that have a tombstone of this erasure, and those derived '
+  'only from them, from every place that holds contents. Not executable by callers.';
 --! EndIncluded 220-forgetting/080-erase-marked.sql
 --! Included 220-forgetting/090-erase-memory.sql
 -- Erases one memory with everything that rests on it alone. Administrators and operators reach erase_memory() over
 -- GraphQL and psql.
 
-create function public.erase_memory(packet_id uuid, reason text)
-returns public.erasure
+create function public.erase_memory(packet_id uuid, reason text) returns public.erasure
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -35642,12 +34185,10 @@ begin
   return forgetting.erase_marked(me, erasure_id, reason);
 end
 $$;
-
-comment on function public.erase_memory is
-  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that '
-  'found it, and summaries, facts and lessons that rest only on it. A tombstone without content stays. For admins, '
-  'within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. Definer: '
-  'deletes rows that callers can''t see, such as expired ones.';
+comment on function public.erase_memory is 'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, '
+  'keys, texts of searches that found it, and summaries, facts and lessons that rest only on it. A tombstone without content '
+  'stays. For admins, within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. '
+  'Definer: deletes rows that callers can''t see, such as expired ones.';
 
 grant execute on function public.erase_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/090-erase-memory.sql
@@ -35655,8 +34196,7 @@ grant execute on function public.erase_memory to l9_agent, l9_admin, l9_platform
 -- Erases what one user owns, the texts of that user's searches, and the user's name. Administrators and operators
 -- reach erase_subject() over GraphQL and psql.
 
-create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null)
-returns public.erasure
+create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null) returns public.erasure
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -35687,25 +34227,22 @@ begin
   return result;
 end
 $$;
-
-comment on function public.erase_subject is
-  'Erases all memories that a user owns, as erase_memory() does, the texts of the searches of that user, and the '
-  'name of the user; the user is deactivated. For admins whose token covers every scope and project of the tenant, '
-  'and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes rows that '
-  'callers can''t see, such as expired ones.';
+comment on function public.erase_subject is 'Erases all memories that a user owns, as erase_memory() does, the texts of the '
+  'searches of that user, and the name of the user; the user is deactivated. For admins whose token covers every scope and '
+  'project of the tenant, and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes '
+  'rows that callers can''t see, such as expired ones.';
 
 grant execute on function public.erase_subject to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/100-erase-subject.sql
---! Included 225-secret-scan/010-scan-for-secrets.sql
+--! Included 220-forgetting/110-scan-for-secrets.sql
 -- Looks for credentials in what is stored already, one page of one table at a time. Administrators call
 -- scan_for_secrets(), as the command l9-memory scan does, until its cursor is null.
 
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
-comment on column public.stored_secret.row_id is
-  'The id that names the row, such as the packet_id of a memory, of its versions, or of the memory that was saved '
-  'under an idempotency key.';
+comment on column public.stored_secret.row_id is 'The id that names the row, such as the packet_id of a memory, of its versions, '
+  'or of the memory that was saved under an idempotency key.';
 comment on column public.stored_secret.field is 'The column and, in a document, the path.';
 comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
 comment on column public.stored_secret.line is 'The line of the text that it begins in, from 1.';
@@ -35718,12 +34255,12 @@ comment on column public.secret_scan.table_name is 'The table that this step sca
 comment on column public.secret_scan.cursor is 'Where the next step goes on; null after the last one.';
 comment on column public.secret_scan.findings is 'The secrets of these rows.';
 
-create function secrets.guarded_tables()
-returns table (table_name text, guarded regclass, key_column name, columns name[])
+create function secrets.guarded_tables() returns table (table_name text, guarded regclass, key_column name, columns name[])
 language sql stable set search_path = ''
 begin atomic
   select c.relname::text, c.oid::regclass, k.attname,
-    array(select a.attname from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum = any (t.tgattr::int2[]) order by a.attnum)
+    array(select a.attname from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum = any (t.tgattr::int2[])
+      order by a.attnum)
   from pg_catalog.pg_trigger t
   join pg_catalog.pg_class c on c.oid = t.tgrelid
   join pg_catalog.pg_index i on i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1
@@ -35732,14 +34269,13 @@ begin atomic
   union all
   -- They hold copies of guarded texts, and texts that the guard did not check.
   select 'packet_versions', 'public.packet_versions'::regclass, 'packet_id',
-    array(select secrets.guarded_columns('public.packet_versions', '{packet_type,replaced_by,replaced_with}')) || 'project_id'::name
+    array(select secrets.guarded_columns('public.packet_versions', '{packet_type,replaced_by,replaced_with}'))
+      || 'project_id'::name
   union all
   select 'memory_tombstones', 'public.memory_tombstones', 'packet_id', '{reason}';
 end;
-
-comment on function secrets.guarded_tables is
-  'The tables that a scan looks through: those that the guard stands on, earlier versions of memories, and '
-  'tombstones; with the column that names a row and the columns that are looked at.';
+comment on function secrets.guarded_tables is 'The tables that a scan looks through: those that the guard stands on, earlier '
+  'versions of memories, and tombstones; with the column that names a row and the columns that are looked at.';
 
 create function secrets.find_in_idempotency_keys(packet_ids uuid[], out keys_scanned integer, out findings public.stored_secret[])
 language plpgsql stable security definer set search_path = ''
@@ -35747,32 +34283,28 @@ as $$
 begin
   perform secrets.require_scanner();
   select count(distinct k.ctid),
-    coalesce(array_agg(row('idempotency_keys', k.packet_id, 'idempotency_key', f.pattern, f.line, f."column")::public.stored_secret) filter (where f.pattern is not null), '{}')
+    coalesce(array_agg(row('idempotency_keys', k.packet_id, 'idempotency_key', f.pattern, f.line,
+      f."column")::public.stored_secret) filter (where f.pattern is not null), '{}')
   into keys_scanned, findings
   from public.idempotency_keys k
   left join lateral secrets.find_in_document(to_jsonb(k.idempotency_key), false) as f on true
   where k.tenant_id = identity.current_tenant_id() and k.packet_id = any (packet_ids);
 end
 $$;
-
 comment on function secrets.find_in_idempotency_keys is
-  'The secrets in the idempotency keys under which these memories were saved: how many keys there are, and the '
-  'patterns, never a key. For callers of scan_for_secrets(). Definer: a caller sees its own keys only, and an '
-  'administrator scans those of all.';
+  'The secrets in the idempotency keys under which these memories were saved: how many keys there are, and the patterns, never a '
+  'key. For callers of scan_for_secrets(). Definer: a caller sees its own keys only, and an administrator scans those of all.';
 
-create function secrets.require_scanner()
-returns void
+create function secrets.require_scanner() returns void
 language sql stable security definer set search_path = ''
 return administration.require_whole_token(administration.require_administrator(null));
-
 comment on function secrets.require_scanner is
-  'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited token. Definer: callers cannot '
-  'execute the checks of the schema administration. The scan itself runs with the rights of the caller.';
+  'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited token. Definer: callers cannot execute the '
+  'checks of the schema administration. The scan itself runs with the rights of the caller.';
 
 -- The cursor is a table and the last id in it. Rows are read under the caller's policies; only idempotency keys,
 -- which belong to their writers, are read as the owner.
-create function public.scan_for_secrets(after text default null, max_rows integer default 500)
-returns public.secret_scan
+create function public.scan_for_secrets(after text default null, max_rows integer default 500) returns public.secret_scan
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -35804,7 +34336,8 @@ begin
       array(select row(%4$L, p.row_id, secrets.field_of(f.path), f.pattern, f.line, f."column")::public.stored_secret
         from page p cross join lateral secrets.find_in_document(p.fields, false) as f)
     from page$sql$,
-    scanned.key_column, (select string_agg(format('%1$L, t.%1$I', c), ', ') from unnest(scanned.columns) as c), scanned.guarded, scanned.table_name)
+    scanned.key_column, (select string_agg(format('%1$L, t.%1$I', c), ', ') from unnest(scanned.columns) as c), scanned.guarded,
+    scanned.table_name)
   into step.rows_scanned, row_ids, step.findings
   using case when scanned.table_name = from_table then from_row::uuid end, scan_for_secrets.max_rows;
   step.table_name := scanned.table_name;
@@ -35820,18 +34353,14 @@ begin
   return step;
 end
 $$;
+comment on function public.scan_for_secrets is 'Compares stored rows that the caller may read with the patterns for credentials, '
+  'step by step: it returns the ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For '
+  'admins whose token covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
 
-comment on function public.scan_for_secrets is
-  'Compares stored rows that the caller may read with the patterns for credentials, step by step: it returns the '
-  'ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For admins whose token '
-  'covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
-
-grant execute on function
-  secrets.require_scanner, secrets.guarded_tables, secrets.guarded_columns, secrets.find_in_idempotency_keys,
-  secrets.field_of
-to l9_admin;
+grant execute on function secrets.require_scanner, secrets.guarded_tables, secrets.guarded_columns,
+  secrets.find_in_idempotency_keys, secrets.field_of to l9_admin;
 grant execute on function public.scan_for_secrets to l9_admin;
---! EndIncluded 225-secret-scan/010-scan-for-secrets.sql
+--! EndIncluded 220-forgetting/110-scan-for-secrets.sql
 --! Included 230-legacy/000-schema.sql
 create schema legacy;
 comment on schema legacy is

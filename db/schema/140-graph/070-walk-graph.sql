@@ -1,17 +1,8 @@
 -- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call
 -- walk_graph().
 
-create type public.graph_step as (
-  source_entity text,
-  relationship_type text,
-  target_entity text,
-  direction text,
-  confidence double precision,
-  relationship_ids uuid[],
-  creator text,
-  source text
-);
-
+create type public.graph_step as (source_entity text, relationship_type text, target_entity text, direction text,
+  confidence double precision, relationship_ids uuid[], creator text, source text);
 comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
 comment on column public.graph_step.source_entity is 'The entity that the relationship starts from.';
 comment on column public.graph_step.relationship_type is 'The type of the relationship, such as depends_on.';
@@ -25,31 +16,17 @@ comment on column public.graph_step.relationship_ids is
 
 comment on column public.graph_step.creator is
   'Who stated the most confident of them; of what a model extracted, job. Only explore_graph() fills it in.';
-comment on column public.graph_step.source is
-  'The source of who stated it; of what a model extracted, the source of the memory.';
+comment on column public.graph_step.source is 'The source of who stated it; of what a model extracted, the source of the memory.';
 
-create type graph.graph_node as (
-  name text,
-  entity text,
-  confidence double precision,
-  depth integer,
-  steps public.graph_step[],
-  is_new boolean
-);
-
+create type graph.graph_node as (name text, entity text, confidence double precision, depth integer, steps public.graph_step[],
+  is_new boolean);
 comment on type graph.graph_node is 'An entity that a walk reached, and the best path to it.';
 
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
+comment on type graph.graph_walk is 'The result of a walk: the entities reached (start entities first, then most confident '
+  'first), the number of relationships followed, and whether there are more.';
 
-comment on type graph.graph_walk is
-  'The result of a walk: the entities reached (start entities first, then most confident first), the number of '
-  'relationships followed, and whether there are more.';
-
-create function graph.max_edges_followed()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 20000;
-
+create function graph.max_edges_followed() returns integer language sql immutable parallel safe set search_path = '' return 20000;
 comment on function graph.max_edges_followed is 'The number of relationships that one walk follows at most.';
 
 create function graph.combined_confidence(ids uuid[]) returns double precision
@@ -67,15 +44,13 @@ begin atomic
     group by e.agent
   ) v;
 end;
-
 comment on function graph.combined_confidence is
-  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts '
-  'once, in however many scopes and projects it states the same, and an administrator''s word decides.';
+  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in '
+  'however many scopes and projects it states the same, and an administrator''s word decides.';
 
 -- Each round resolves aliases, reads the edges of the nodes that the last round improved, combines equal triples, and
 -- keeps the best path to each node. The limits of edges and nodes bound every round.
-create function graph.walk_graph(
-  entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
+create function graph.walk_graph(entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
 returns graph.graph_walk
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 -- The joins below may see 20000 rows, which the planner can't estimate; nested loops would be quadratic.
@@ -138,7 +113,8 @@ begin
     ), combined as (
       -- A triple may have a row in several audiences; the caller gets the combined confidence of those it can read.
       select r.place, r.node, r.relationship_type, r.is_outgoing,
-        case when count(*) = 1 then max(r.confidence) else graph.combined_confidence(array_agg(r.relationship_id)) end as confidence,
+        case when count(*) = 1 then max(r.confidence) else graph.combined_confidence(array_agg(r.relationship_id))
+          end as confidence,
         (array_agg(r.node_entity order by r.confidence desc, r.relationship_id))[1] as entity,
         (array_agg(r.source_entity order by r.confidence desc, r.relationship_id))[1] as source_entity,
         (array_agg(r.target_entity order by r.confidence desc, r.relationship_id))[1] as target_entity,
@@ -189,12 +165,9 @@ begin
   return walk;
 end
 $$;
+comment on function graph.walk_graph is 'Walks the graph from these entities in both directions, level by level, and keeps the '
+  'max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one '
+  'name; is_truncated is true if there were more.';
 
-comment on function graph.walk_graph is
-  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with '
-  'the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; '
-  'is_truncated is true if there were more.';
-
-grant execute on function
-  graph.combined_confidence, graph.max_edges_followed, graph.walk_graph
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function graph.combined_confidence, graph.max_edges_followed, graph.walk_graph
+  to l9_agent, l9_admin, l9_platform_admin;

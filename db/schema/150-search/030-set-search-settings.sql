@@ -1,8 +1,7 @@
 -- Administrators change the weights and languages of their tenant's searches here, over GraphQL and psql.
 -- set_find_settings() shares changed_half_lives().
 
-create function search.changed_half_lives(half_lives jsonb, change jsonb)
-returns jsonb
+create function search.changed_half_lives(half_lives jsonb, change jsonb) returns jsonb
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -14,7 +13,8 @@ begin
   end if;
   for days in select d.value from jsonb_each(change) as d where d.value <> 'null' loop
     if jsonb_typeof(days) <> 'number' or days::numeric not between 0.01 and 36500 then
-      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
+      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500',
+        'half_life_days');
     end if;
   end loop;
   changed := half_lives || coalesce(jsonb_strip_nulls(change), '{}');
@@ -24,14 +24,11 @@ begin
   return changed;
 end
 $$;
-
-comment on function search.changed_half_lives is
-  'The half-lives by kind with a change of some of them, in days; a kind that the change does not name, or sets to '
-  'null, keeps its own. Errors: L9VAL, L9LIM.';
+comment on function search.changed_half_lives is 'The half-lives by kind with a change of some of them, in days; a kind that the '
+  'change does not name, or sets to null, keeps its own. Errors: L9VAL, L9LIM.';
 
 -- Checks what the table's constraints check too, so that the error names the field rather than a constraint.
-create function search.check_search_settings(settings public.search_settings)
-returns void
+create function search.check_search_settings(settings public.search_settings) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -50,11 +47,13 @@ begin
     end if;
   end loop;
   if settings.lexical_weight + settings.semantic_weight = 0 then
-    perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0', 'semantic_weight');
+    perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0',
+      'semantic_weight');
   elsif not (settings.recency_boost >= 0 and settings.importance_boost >= 0
     and settings.recency_boost + settings.importance_boost <= 0.2001) then
     perform identity.raise_error(
-      'L9VAL', 'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2', 'importance_boost');
+      'L9VAL', 'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2',
+      'importance_boost');
   end if;
   if cardinality(settings.languages) not between 1 and search.max_languages() or not settings.languages <@ words.languages() then
     perform identity.raise_error('L9VAL', format('languages: must be 1 to %s of %s', search.max_languages(),
@@ -62,29 +61,16 @@ begin
   end if;
 end
 $$;
-
 comment on function search.check_search_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
 -- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both
 -- succeed.
-create function public.set_search_settings(
-  lexical_weight real default null,
-  semantic_weight real default null,
-  context_weight real default null,
-  uses_chunks boolean default null,
-  chunk_weight real default null,
-  thread_weight real default null,
-  next_weight real default null,
-  speaker_boost real default null,
-  common_word_share real default null,
-  min_relevance real default null,
-  recency_boost real default null,
-  importance_boost real default null,
-  half_life_days jsonb default null,
-  tenant_id uuid default null,
-  languages text[] default null
-)
-returns public.search_settings
+create function public.set_search_settings(lexical_weight real default null, semantic_weight real default null,
+  context_weight real default null, uses_chunks boolean default null, chunk_weight real default null,
+  thread_weight real default null, next_weight real default null, speaker_boost real default null,
+  common_word_share real default null, min_relevance real default null, recency_boost real default null,
+  importance_boost real default null, half_life_days jsonb default null, tenant_id uuid default null,
+  languages text[] default null) returns public.search_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -117,7 +103,8 @@ begin
   perform search.check_search_settings(settings);
   settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_search_settings.half_life_days);
   update public.search_settings s
-  set lexical_weight = settings.lexical_weight, semantic_weight = settings.semantic_weight, context_weight = settings.context_weight,
+  set lexical_weight = settings.lexical_weight, semantic_weight = settings.semantic_weight,
+    context_weight = settings.context_weight,
     uses_chunks = settings.uses_chunks, chunk_weight = settings.chunk_weight, thread_weight = settings.thread_weight,
     next_weight = settings.next_weight, speaker_boost = settings.speaker_boost, common_word_share = settings.common_word_share,
     min_relevance = settings.min_relevance, recency_boost = settings.recency_boost, importance_boost = settings.importance_boost,
@@ -127,11 +114,9 @@ begin
   return saved;
 end
 $$;
-
 comment on function public.set_search_settings is
-  'Changes the given weights and languages of a tenant''s searches, from the next search on; memories keep the '
-  'language that they have. Arguments left out, and half-lives of kinds not named, stay as they are. For admins '
-  'whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function '
-  'is the only way to change settings.';
+  'Changes the given weights and languages of a tenant''s searches, from the next search on; memories keep the language that '
+  'they have. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes '
+  'and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 
 grant execute on function public.set_search_settings to l9_admin, l9_platform_admin;

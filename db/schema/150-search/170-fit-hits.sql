@@ -1,11 +1,8 @@
 -- Trims the hits of a search to the tokens that its caller has room for. close_search() calls fit_hits(); memory_find
 -- and summaries estimate tokens by token_estimate().
 
-create function search.token_estimate(text text)
-returns integer
-language sql immutable parallel safe set search_path = ''
-return pg_catalog.ceil(pg_catalog.octet_length(text) / 3.0)::integer;
-
+create function search.token_estimate(text text) returns integer
+language sql immutable parallel safe set search_path = '' return pg_catalog.ceil(pg_catalog.octet_length(text) / 3.0)::integer;
 comment on function search.token_estimate is
   'Upper estimate of the tokens of a text: a third of its bytes, which holds for prose, code and most scripts.';
 
@@ -37,11 +34,13 @@ begin
   end loop;
   used := 0;
   foreach hit in array fitted loop
-    used := used + frame_tokens + search.token_estimate(hit.snippet) + search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
+    used := used + frame_tokens + search.token_estimate(hit.snippet)
+      + search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
   end loop;
   for place in 1 .. cardinality(fitted) loop
     hit := fitted[place];
-    extra_tokens := search.token_estimate(hit.content) - search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
+    extra_tokens := search.token_estimate(hit.content)
+      - search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
     if used + extra_tokens <= max_tokens then
       used := used + extra_tokens;
     else
@@ -55,9 +54,7 @@ begin
     'max_tokens', max_tokens, 'tokens', used, 'previews', previews, 'left_out', cardinality(hits) - cardinality(fitted));
 end
 $$;
-
-comment on function search.fit_hits is
-  'Trims hits to about max_tokens: contents become previews, the last hits first, and hits that still do not fit '
-  'are left out. cut: numbers of previews and of hits left out; null without a limit.';
+comment on function search.fit_hits is 'Trims hits to about max_tokens: contents become previews, the last hits first, and hits '
+  'that still do not fit are left out. cut: numbers of previews and of hits left out; null without a limit.';
 
 grant execute on function search.token_estimate, search.fit_hits to l9_agent, l9_admin, l9_platform_admin;

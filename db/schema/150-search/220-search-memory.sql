@@ -1,34 +1,13 @@
 -- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
 -- other files in order: open, narrow, find, close.
 
-create function public.search_memory(
-  query text default null,
-  k integer default 10,
-  mode text default 'hybrid',
-  scopes text[] default null,
-  project_id text default null,
-  kinds text[] default null,
-  tags text[] default null,
-  tags_match text default 'any',
-  since timestamptz default null,
-  until timestamptz default null,
-  thread_id text default null,
-  creator text default null,
-  threshold real default null,
-  query_vector extensions.vector default null,
-  model text default null,
-  packet_id uuid default null,
-  as_of timestamptz default null,
-  explain boolean default false,
-  max_tokens integer default null,
-  speaker text default null,
-  language text default null,
-  min_relevance real default null,
-  "where" jsonb default null,
-  branch text default null,
-  include_archived boolean default false
-)
-returns public.search_result
+create function public.search_memory(query text default null, k integer default 10, mode text default 'hybrid',
+  scopes text[] default null, project_id text default null, kinds text[] default null, tags text[] default null,
+  tags_match text default 'any', since timestamptz default null, until timestamptz default null, thread_id text default null,
+  creator text default null, threshold real default null, query_vector extensions.vector default null, model text default null,
+  packet_id uuid default null, as_of timestamptz default null, explain boolean default false, max_tokens integer default null,
+  speaker text default null, language text default null, min_relevance real default null, "where" jsonb default null,
+  branch text default null, include_archived boolean default false) returns public.search_result
 language plpgsql volatile set search_path = pg_catalog, extensions
 as $$
 declare
@@ -53,8 +32,8 @@ begin
       'tags', to_jsonb(tags), 'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
       'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
       'include_archived', nullif(include_archived, false))),
-    scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
-    min_relevance, branch);
+    scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain,
+    language, min_relevance, branch);
   field_conditions := search.packet_conditions(
     'p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker, fields);
   request.joins_packets := field_conditions is not null or as_of is not null;
@@ -63,8 +42,8 @@ begin
   request.word_filter := row(
     scopes, only_project, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
     speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch), field_conditions,
-    search.archived_condition('p', request.hides_archived),
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch),
+    field_conditions, search.archived_condition('p', request.hides_archived),
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
   request.current_or_past_condition := request.current_condition;
   if as_of is not null then
@@ -77,14 +56,16 @@ begin
         and (%3$L = 'recent' or v.envelope ->> 'content' = p.envelope ->> 'content') and %2$s))$sql$,
       request.current_condition, request.past_condition, request.mode, as_of);
     request.notices := request.notices
-      || 'As of that time: texts that have changed since are found by words, not by meaning; deleted memories are not found.'::text;
+      || text 'As of that time: texts that have changed since are found by words, not by meaning; '
+        'deleted memories are not found.';
   end if;
   request.range_condition := concat_ws(' and ',
     case when thread_id is not null and as_of is null then format('p.thread_id = %L', thread_id) end,
     -- A state of an earlier time may have had another event time. None lies more than five minutes after the time of saving.
     case when since is not null and as_of is null then format('p."timestamp" >= %L', since) end,
     case when until is not null and as_of is null then format('p."timestamp" < %L', until) end,
-    case when as_of is not null then format('p.created_at <= %L and p."timestamp" <= %L', as_of, as_of + packets.max_time_ahead()) end);
+    case when as_of is not null
+      then format('p.created_at <= %L and p."timestamp" <= %L', as_of, as_of + packets.max_time_ahead()) end);
 
   if request.mode = 'graph' then
     select g.* into matches from search.find_in_graph(request) g;
@@ -108,11 +89,9 @@ begin
   return search.close_search(request, ranked);
 end
 $$;
-
-comment on function public.search_memory is
-  'Finds memories that the caller may read, best first: by words, by meaning (query_vector, made by model; without '
-  'it a hybrid search is a lexical one), by both or by relations (graph). Without a query: those similar to '
-  'packet_id, or the newest that match the filters. k: 1 to 100. project_id, branch: also those without one. '
+comment on function public.search_memory is 'Finds memories that the caller may read, best first: by words, by meaning '
+  '(query_vector, made by model; without it a hybrid search is a lexical one), by both or by relations (graph). Without a query: '
+  'those similar to packet_id, or the newest that match the filters. k: 1 to 100. project_id, branch: also those without one. '
   'max_tokens: from 500. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;

@@ -2,12 +2,9 @@
 -- connections.
 
 create type search.where_matches as (packet_ids uuid[], notice text);
+comment on type search.where_matches is 'Memories with certain fields. notice: a sentence for the caller if there may be more.';
 
-comment on type search.where_matches is
-  'Memories with certain fields. notice: a sentence for the caller if there may be more.';
-
-create function search.find_where("where" jsonb)
-returns search.where_matches
+create function search.find_where("where" jsonb) returns search.where_matches
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -33,9 +30,7 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_where is
-  'The memories that the caller may read and whose fields satisfy a where, for lists: through an index of one of '
-  'the fields, or else by looking at each, at most at the newest 20,000. Errors: L9VAL, L9LIM, L9AUT.';
+comment on function search.find_where is 'The memories that the caller may read and whose fields satisfy a where, for lists: '
+  'through an index of one of the fields, or else by looking at each, at most at the newest 20,000. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function search.find_where to l9_agent, l9_admin, l9_platform_admin;

@@ -15,23 +15,19 @@ create table public.find_settings (
   constraint find_weights_not_all_0 check (match_weight + recency_weight + proximity_weight + citation_weight > 0),
   constraint find_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
 );
-
 comment on table public.find_settings is
-  'Weights of memory_find in a tenant. Only a tenant that changed a default has a row. set_find_settings() writes '
-  'it.';
+  'Weights of memory_find in a tenant. Only a tenant that changed a default has a row. set_find_settings() writes it.';
 comment on column public.find_settings.tenant_id is 'The tenant.';
 comment on column public.find_settings.match_weight is 'Weight of how well a memory matches the query, from 0 to 1.';
 comment on column public.find_settings.recency_weight is 'Weight of how new a memory is, from 0 to 1.';
 comment on column public.find_settings.proximity_weight is
   'Weight of how near a memory''s project and branch are to those that were asked for, from 0 to 1.';
-comment on column public.find_settings.citation_weight is
-  'Weight of how many memories and facts rest on a memory, from 0 to 1.';
+comment on column public.find_settings.citation_weight is 'Weight of how many memories and facts rest on a memory, from 0 to 1.';
 comment on column public.find_settings.half_life_days is
   'Maps kinds to the days after which recency is one half; default is used for all other kinds.';
 comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';
 
-alter table public.find_settings enable row level security;
-alter table public.find_settings force row level security;
+alter table public.find_settings enable row level security, force row level security;
 
 create policy tenant_isolation on public.find_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -42,8 +38,7 @@ create policy definer_functions on public.find_settings to l9_owner using (true)
 
 comment on policy tenant_isolation on public.find_settings is
   'A call uses the settings of its caller''s tenant, also for an operator.';
-comment on policy scope_access on public.find_settings is
-  'Every caller in the tenant may read how its hits are ranked.';
+comment on policy scope_access on public.find_settings is 'Every caller in the tenant may read how its hits are ranked.';
 comment on policy platform_override on public.find_settings is
   'Operators read the settings of their own tenant, and each read is audited.';
 comment on policy definer_functions on public.find_settings is 'set_find_settings() writes the settings.';
@@ -55,8 +50,7 @@ create trigger _500_audit after insert or update on public.find_settings
   for each row execute function administration.tg__audit_identity(
     '', 'match_weight', 'recency_weight', 'proximity_weight', 'citation_weight', 'half_life_days');
 
-create function find.default_settings()
-returns public.find_settings
+create function find.default_settings() returns public.find_settings
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -66,15 +60,15 @@ begin
   settings.recency_weight := 0.3;
   settings.proximity_weight := 0.2;
   settings.citation_weight := 0.1;
-  settings.half_life_days := '{"default": 90, "decision": 365, "runbook": 365, "document": 365, "section": 365, "ddl": 365, "release_note": 180, "todo": 30, "pr_context": 14, "event": 14}';
+  settings.half_life_days :=
+    '{"default": 90, "decision": 365, "runbook": 365, "document": 365, "section": 365, "ddl": 365, "release_note": 180, '
+    '"todo": 30, "pr_context": 14, "event": 14}';
   return settings;
 end
 $$;
-
 comment on function find.default_settings is 'The defaults of all tenants. They stand only here.';
 
-create function find.current_settings()
-returns public.find_settings
+create function find.current_settings() returns public.find_settings
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -87,7 +81,6 @@ begin
   return settings;
 end
 $$;
-
 comment on function find.current_settings is
   'The settings of the caller''s tenant. If the tenant has none, the defaults, with null as tenant_id.';
 

@@ -1,7 +1,6 @@
 -- Administrators change the weights of memory_find in their tenant here, over GraphQL and psql.
 
-create function find.check_settings(settings public.find_settings)
-returns void
+create function find.check_settings(settings public.find_settings) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -22,20 +21,13 @@ begin
   end if;
 end
 $$;
-
 comment on function find.check_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
 -- Inserts the defaults first and locks the row, so that two administrators who change different weights at once both
 -- succeed.
-create function public.set_find_settings(
-  match_weight real default null,
-  recency_weight real default null,
-  proximity_weight real default null,
-  citation_weight real default null,
-  half_life_days jsonb default null,
-  tenant_id uuid default null
-)
-returns public.find_settings
+create function public.set_find_settings(match_weight real default null, recency_weight real default null,
+  proximity_weight real default null, citation_weight real default null, half_life_days jsonb default null,
+  tenant_id uuid default null) returns public.find_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -63,11 +55,9 @@ begin
   return saved;
 end
 $$;
-
 comment on function public.set_find_settings is
-  'Changes the given weights and half-lives of memory_find in a tenant, from the next call on. The weights count '
-  'relative to their sum. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose '
-  'token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the '
-  'only way to change settings.';
+  'Changes the given weights and half-lives of memory_find in a tenant, from the next call on. The weights count relative to '
+  'their sum. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes '
+  'and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 
 grant execute on function public.set_find_settings to l9_admin, l9_platform_admin;

@@ -36,12 +36,11 @@ begin
     end if;
   end loop;
   cut := jsonb_build_object(
-    'max_tokens', max_tokens, 'tokens', used, 'without_fields', without_fields, 'left_out', cardinality(hits) - cardinality(fitted));
+    'max_tokens', max_tokens, 'tokens', used, 'without_fields', without_fields,
+    'left_out', cardinality(hits) - cardinality(fitted));
 end
 $$;
-
-comment on function find.fit_hits is
-  'Trims hits to about max_tokens: first the fields of the last hits are left out, then hits. cut: how many of '
-  'each; null without a limit.';
+comment on function find.fit_hits is 'Trims hits to about max_tokens: first the fields of the last hits are left out, then hits. '
+  'cut: how many of each; null without a limit.';
 
 grant execute on function find.fit_hits to l9_agent, l9_admin, l9_platform_admin;

@@ -1,33 +1,19 @@
 -- The operation memory_find: choose a route, run its retrievers, rank, and end. A route that finds little is followed
 -- by the route deep, and then by suggestions.
 
-create function public.memory_find(
-  query text default null,
-  kinds text[] default null,
-  project_id text default null,
-  branch text default null,
-  scopes text[] default null,
-  k integer default 10,
-  mode text default 'auto',
-  "where" jsonb default null,
-  since timestamptz default null,
-  until timestamptz default null,
-  max_tokens integer default null,
-  explain boolean default false,
-  query_vector extensions.vector default null,
-  model text default null,
-  vector_follows boolean default false,
-  include_archived boolean default false
-)
-returns public.find_result
+create function public.memory_find(query text default null, kinds text[] default null, project_id text default null,
+  branch text default null, scopes text[] default null, k integer default 10, mode text default 'auto',
+  "where" jsonb default null, since timestamptz default null, until timestamptz default null, max_tokens integer default null,
+  explain boolean default false, query_vector extensions.vector default null, model text default null,
+  vector_follows boolean default false, include_archived boolean default false) returns public.find_result
 language plpgsql volatile set search_path = ''
 as $$
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
   filter constant find.find_filter := row(
-    identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch), identity.given_list(scopes), since, until,
-    "where", include_archived is not true);
+    identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch), identity.given_list(scopes), since,
+    until, "where", include_archived is not true);
   waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
   needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
   route text;
@@ -58,14 +44,13 @@ begin
     routes := routes || 'deep'::text;
   end if;
   return find.close_find(
-    found, ranked, case when cardinality(ranked.hits) < least(few, k) then find.suggest(found.request, filter) else '{}' end, k, mode, routes);
+    found, ranked, case when cardinality(ranked.hits) < least(few, k) then find.suggest(found.request, filter) else '{}' end, k,
+    mode, routes);
 end
 $$;
-
-comment on function public.memory_find is
-  'Finds memories that the caller may read, ordered by find.score(): match, recency, nearness of project, '
-  'citations. Without a query: the newest that match. project_id, branch: also those without one. mode: auto, fast '
-  'or deep. k: 1 to 100. query_vector: made by model; vector_follows: if one is needed, nothing is searched. '
-  'Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
+comment on function public.memory_find is 'Finds memories that the caller may read, ordered by find.score(): match, recency, '
+  'nearness of project, citations. Without a query: the newest that match. project_id, branch: also those without one. mode: '
+  'auto, fast or deep. k: 1 to 100. query_vector: made by model; vector_follows: if one is needed, nothing is searched. Audited, '
+  'except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.memory_find to l9_agent, l9_admin, l9_platform_admin;

@@ -5,23 +5,19 @@ create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0
 );
-
-comment on table world_model.worlds is
-  'The current version number of each world. It is a table of its own so that no version number is used twice, even '
-  'after updates were erased.';
+comment on table world_model.worlds is 'The current version number of each world. It is a table of its own so that no version '
+  'number is used twice, even after updates were erased.';
 comment on column world_model.worlds.state_version is
   'The current version of the world. A transaction that changes the world locks this row.';
 
-alter table world_model.worlds enable row level security;
-alter table world_model.worlds force row level security;
+alter table world_model.worlds enable row level security, force row level security;
 
 create policy definer_functions on world_model.worlds to l9_owner using (true);
 
 comment on policy definer_functions on world_model.worlds is
   'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
 
-create function world_model.lock_world(audience_id uuid)
-returns integer
+create function world_model.lock_world(audience_id uuid) returns integer
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -32,13 +28,10 @@ begin
   return version;
 end
 $$;
-
 comment on function world_model.lock_world is
-  'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable '
-  'by callers.';
+  'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable by callers.';
 
-create function world_model.take_next_version(audience_id uuid, expected_version integer)
-returns integer
+create function world_model.take_next_version(audience_id uuid, expected_version integer) returns integer
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -52,7 +45,5 @@ begin
   return version + 1;
 end
 $$;
-
-comment on function world_model.take_next_version is
-  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if '
-  'the current version is not expected_version. Not executable by callers.';
+comment on function world_model.take_next_version is 'Takes the next version number of a world and locks the world until the end '
+  'of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';

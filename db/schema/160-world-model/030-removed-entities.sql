@@ -8,16 +8,12 @@ create table world_model.removed_entities (
   primary key (audience_id, entity_key)
 );
 alter table world_model.removed_entities alter column entity_key set statistics 0;
-
-comment on table world_model.removed_entities is
-  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, '
-  'its version numbers continue.';
-comment on column world_model.removed_entities.entity_key is
-  'The name of the entity, normalised as in entity_id_normalized.';
+comment on table world_model.removed_entities is 'The last version of each removed entity, kept while an update still names the '
+  'entity: if the entity comes back, its version numbers continue.';
+comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
 comment on column world_model.removed_entities.version is 'The last version that the entity had.';
 
-alter table world_model.removed_entities enable row level security;
-alter table world_model.removed_entities force row level security;
+alter table world_model.removed_entities enable row level security, force row level security;
 
 create policy definer_functions on world_model.removed_entities to l9_owner using (true);
 

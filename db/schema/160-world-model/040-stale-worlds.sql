@@ -5,15 +5,12 @@ create table world_model.stale_worlds (
   audience_id uuid not null,
   state_version integer
 );
-
-comment on table world_model.stale_worlds is
-  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement '
-  'trigger deletes and recomputes them.';
+comment on table world_model.stale_worlds is 'Worlds to recompute before the statement that moves memories ends. A row trigger '
+  'inserts them; a statement trigger deletes and recomputes them.';
 comment on column world_model.stale_worlds.state_version is
   'The version of an update that left the world; null when updates were added or their expiry changed.';
 
-alter table world_model.stale_worlds enable row level security;
-alter table world_model.stale_worlds force row level security;
+alter table world_model.stale_worlds enable row level security, force row level security;
 
 create policy definer_functions on world_model.stale_worlds to l9_owner using (true);
 

@@ -13,7 +13,8 @@ declare
   removed_keys text[];
   is_header boolean;
 begin
-  select e.* into entity from public.world_model_entities e where e.audience_id = applied.audience_id and e.entity_id_normalized = key;
+  select e.* into entity from public.world_model_entities e where e.audience_id = applied.audience_id
+    and e.entity_id_normalized = key;
   if change -> 'delete' = 'true' then
     if entity.is_from_admin and not applied.is_from_admin then
       -- Attributes that agents have set go, those of administrators stay.
@@ -31,7 +32,8 @@ begin
     return array(select k.key from jsonb_object_keys(change - 'entity_id') as k (key) order by k.key);
   elsif not applied.is_from_admin then
     outranked := array(
-      select a.key from jsonb_object_keys(new_attributes) as a (key) where entity.set_by -> a.key -> 'is_from_admin' = 'true' order by a.key);
+      select a.key from jsonb_object_keys(new_attributes) as a (key) where entity.set_by -> a.key -> 'is_from_admin' = 'true'
+      order by a.key);
     new_attributes := new_attributes - outranked;
     if entity.type_set_by -> 'is_from_admin' = 'true' and change ? 'entity_type' then
       change := change - 'entity_type';
@@ -65,25 +67,25 @@ begin
     set entity_id = entity.entity_id, entity_type = entity.entity_type, attributes = entity.attributes, set_by = entity.set_by,
       type_set_by = entity.type_set_by, is_from_admin = entity.is_from_admin, confidence = entity.confidence,
       version = e.version + (is_header or new_attributes <> '{}' or change ? 'entity_type')::integer,
-      source_packet = entity.source_packet, creator = entity.creator, source = entity.source, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
+      source_packet = entity.source_packet, creator = entity.creator, source = entity.source, ttl = least(e.ttl, applied.ttl),
+      updated_at = clock_timestamp()
     where e.entity_row_id = entity.entity_row_id;
   else
     insert into public.world_model_entities as e (
-      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, creator, source, ttl)
+      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, creator,
+      source, ttl)
     values (
-      entity.entity_id, entity.entity_type, entity.attributes, entity.set_by, entity.type_set_by, entity.is_from_admin, entity.confidence,
-      1 + coalesce((
-        select d.version from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key), 0),
-      entity.source_packet, entity.creator, entity.source, applied.ttl);
+      entity.entity_id, entity.entity_type, entity.attributes, entity.set_by, entity.type_set_by, entity.is_from_admin,
+      entity.confidence, 1 + coalesce((
+        select d.version from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key),
+      0), entity.source_packet, entity.creator, entity.source, applied.ttl);
     delete from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key;
   end if;
   return outranked;
 end
 $$;
-
-comment on function world_model.merge_into_entity is
-  'Merges what an update says about one entity into it, with the same result as fold_world(), and returns what an '
-  'administrator''s word outranks. Not executable by callers.';
+comment on function world_model.merge_into_entity is 'Merges what an update says about one entity into it, with the same result '
+  'as fold_world(), and returns what an administrator''s word outranks. Not executable by callers.';
 
 create function world_model.merge_update(applied public.world_model_updates) returns public.world_model_updates
 language plpgsql volatile set search_path = ''
@@ -92,7 +94,8 @@ declare
   change jsonb;
   keys text[];
 begin
-  for change in select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place) order by c.place loop
+  for change in select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place)
+    order by c.place loop
     keys := world_model.merge_into_entity(applied, change);
     if keys <> '{}' then
       applied.outranked := applied.outranked || jsonb_build_object('entity_id', change -> 'entity_id', 'keys', to_jsonb(keys));
@@ -104,7 +107,6 @@ begin
   return applied;
 end
 $$;
-
 comment on function world_model.merge_update is
   'Merges an update into the entities of its world, and records what was outranked. Not executable by callers.';
 
@@ -126,25 +128,17 @@ begin
   insert into public.world_model_updates as u (
     source_packet, insight_id, insight_type, entities, content, confidence, state_version_before, state_version_after)
   values (
-    source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
-    checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
+    source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type',
+    checked -> 'entities', checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
   return world_model.merge_update(applied);
 end
 $$;
+comment on function world_model.write_world_update is 'Does the work of apply_world_update() for an existing memory. The caller '
+  'must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
-comment on function world_model.write_world_update is
-  'Does the work of apply_world_update() for an existing memory. The caller must see the memory and may write in '
-  'its scope and project. Definer: callers can''t write these tables.';
-
-create function public.apply_world_update(
-  insight jsonb,
-  expected_version integer default null,
-  source_packet uuid default null,
-  scope text default 'developer',
-  project_id text default null
-)
-returns public.world_model_updates
+create function public.apply_world_update(insight jsonb, expected_version integer default null, source_packet uuid default null,
+  scope text default 'developer', project_id text default null) returns public.world_model_updates
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -156,12 +150,10 @@ begin
     derived.packet_for('insight', insight ->> 'content', scope, project_id, source_packet), insight, expected_version);
 end
 $$;
-
-comment on function public.apply_world_update is
-  'Changes the world of source_packet by an insight; without it the content is saved as a memory of kind insight in '
-  'this scope and project. insight: insight_type, content, confidence and at most 200 entities, each with '
-  'entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: if it is '
-  'another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+comment on function public.apply_world_update is 'Changes the world of source_packet by an insight; without it the content is '
+  'saved as a memory of kind insight in this scope and project. insight: insight_type, content, confidence and at most 200 '
+  'entities, each with entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: '
+  'if it is another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 
 grant execute on function world_model.write_world_update to l9_agent, l9_admin;
 grant execute on function public.apply_world_update to l9_agent, l9_admin;

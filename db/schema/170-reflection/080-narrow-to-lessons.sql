@@ -1,21 +1,18 @@
 -- Restricts a search to lessons, in place of narrow_search(). recall_lessons() calls narrow_to_lessons().
 
-create function reflection.lesson_conditions(alias text, types text[], priority text)
-returns text
+create function reflection.lesson_conditions(alias text, types text[], priority text) returns text
 language sql stable parallel safe set search_path = ''
 return pg_catalog.concat_ws(' and ', 'true',
   case when types is not null then pg_catalog.format('%I.reflection_type = any (%L::text[])', alias, types) end,
   case when priority is not null then pg_catalog.format(
     'reflection.priority_rank(%I.priority) >= %s', alias, reflection.priority_rank(priority)) end);
-
 comment on function reflection.lesson_conditions is
   'SQL conditions on the reflection_store columns of a lesson, with their values included.';
 
 -- States the conditions once for the ranked indexes of memories and once for the small table of lessons, in which few
 -- matches are found without a scan.
 create function reflection.narrow_to_lessons(
-  request search.search_request, types text[], priority text, tags text[], tags_match text)
-returns search.search_request
+  request search.search_request, types text[], priority text, tags text[], tags_match text) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -55,11 +52,7 @@ begin
   return request;
 end
 $$;
+comment on function reflection.narrow_to_lessons is 'Restricts a search to lessons: adds its conditions and, if only few rows '
+  'match, their ids. It is the counterpart of narrow_search for recall_lessons().';
 
-comment on function reflection.narrow_to_lessons is
-  'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart '
-  'of narrow_search for recall_lessons().';
-
-grant execute on function
-  reflection.lesson_conditions, reflection.narrow_to_lessons
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function reflection.lesson_conditions, reflection.narrow_to_lessons to l9_agent, l9_admin, l9_platform_admin;

@@ -11,17 +11,14 @@ create table public.task_reflection_lessons (
 );
 
 create index task_reflection_lessons_reflection_idx on public.task_reflection_lessons (reflection_id);
-
 comment on table public.task_reflection_lessons is 'Links between tasks and the lessons that were learned from them.';
 comment on column public.task_reflection_lessons.task_reflection_id is 'The task.';
 comment on column public.task_reflection_lessons.reflection_id is 'The lesson.';
 comment on column public.task_reflection_lessons.tenant_id is 'The tenant of both the task and the lesson.';
 comment on column public.task_reflection_lessons.created_at is 'The time when the two were linked.';
-comment on column public.task_reflection_lessons.updated_at is
-  'The same as created_at, because a link never changes.';
+comment on column public.task_reflection_lessons.updated_at is 'The same as created_at, because a link never changes.';
 
-alter table public.task_reflection_lessons enable row level security;
-alter table public.task_reflection_lessons force row level security;
+alter table public.task_reflection_lessons enable row level security, force row level security;
 
 create policy tenant_isolation on public.task_reflection_lessons as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -40,12 +37,10 @@ create policy definer_functions on public.task_reflection_lessons to l9_owner
     or tenant_id = (select identity.current_tenant_id()));
 
 comment on policy tenant_isolation on public.task_reflection_lessons is 'Nothing is shared between tenants.';
-comment on policy scope_access on public.task_reflection_lessons is
-  'A link is visible to callers that may read both the task and the lesson. The policies of these two tables '
-  'decide, so the link follows both wherever they move.';
+comment on policy scope_access on public.task_reflection_lessons is 'A link is visible to callers that may read both the task '
+  'and the lesson. The policies of these two tables decide, so the link follows both wherever they move.';
 comment on policy platform_override on public.task_reflection_lessons is
-  'Operators read across tenants, and each read is audited. A link is hidden when the task or the lesson has '
-  'expired.';
+  'Operators read across tenants, and each read is audited. A link is hidden when the task or the lesson has expired.';
 comment on policy worker_access on public.task_reflection_lessons is 'Background jobs read all rows.';
 comment on policy definer_functions on public.task_reflection_lessons is
   'link_lesson() writes links in the tenant of the caller, after it has checked that the caller may read both ends.';

@@ -2,17 +2,13 @@
 -- Triggers of sources and store_summary() call delete_summaries().
 
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
-
-comment on table summaries.summaries_being_deleted is
-  'Summaries that are being deleted because one of their sources was deleted or moved. The policies let functions '
-  'of the owner delete these; rows are gone at the end of the statement.';
+comment on table summaries.summaries_being_deleted is 'Summaries that are being deleted because one of their sources was deleted '
+  'or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.';
 comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
 
-alter table summaries.summaries_being_deleted enable row level security;
-alter table summaries.summaries_being_deleted force row level security;
+alter table summaries.summaries_being_deleted enable row level security, force row level security;
 create policy definer_functions on summaries.summaries_being_deleted to l9_owner using (true);
-comment on policy definer_functions on summaries.summaries_being_deleted is
-  'Only functions of the owner read and write it.';
+comment on policy definer_functions on summaries.summaries_being_deleted is 'Only functions of the owner read and write it.';
 
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
@@ -21,11 +17,9 @@ create policy definer_upkeep on public.packet_store for delete to l9_owner
 comment on policy definer_upkeep_reads on public.packet_store is
   'Functions of the owner see the summaries that they are about to delete.';
 comment on policy definer_upkeep on public.packet_store is
-  'Deleting or moving a memory deletes, by a trigger, the summaries that rest on it, also those that the caller '
-  'does not see.';
+  'Deleting or moving a memory deletes, by a trigger, the summaries that rest on it, also those that the caller does not see.';
 
-create function summaries.delete_summaries(summary_packets uuid[])
-returns void
+create function summaries.delete_summaries(summary_packets uuid[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -38,7 +32,6 @@ begin
   delete from summaries.summaries_being_deleted d where d.summary_packet = any (summary_packets);
 end
 $$;
-
 comment on function summaries.delete_summaries is
-  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner '
-  'call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
+  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for '
+  'summaries whose sources were deleted or moved, and for summaries that are replaced.';

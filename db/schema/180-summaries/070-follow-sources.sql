@@ -1,8 +1,7 @@
 -- Triggers of packet_store that keep summaries true to their sources: one deletes them when a source moves or its
 -- expiry changes, the other marks them as due when its text changes.
 
-create function summaries.tg_packet_store__check_summaries()
-returns trigger
+create function summaries.tg_packet_store__check_summaries() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -19,16 +18,13 @@ begin
   return null;
 end
 $$;
-
-comment on function summaries.tg_packet_store__check_summaries is
-  'Runs when a memory moves or its expiry changes: refuses to move a summary to readers of fewer than all its '
-  'sources, and deletes the summaries that rest on the memory; they become due again. Definer: deletes also '
-  'summaries that the caller does not see.';
+comment on function summaries.tg_packet_store__check_summaries is 'Runs when a memory moves or its expiry changes: refuses to '
+  'move a summary to readers of fewer than all its sources, and deletes the summaries that rest on the memory; they become due '
+  'again. Definer: deletes also summaries that the caller does not see.';
 
 call derived.follow_packets('_640_check_summaries', 'summaries.tg_packet_store__check_summaries');
 
-create function summaries.tg_packet_store__mark_summaries_stale()
-returns trigger
+create function summaries.tg_packet_store__mark_summaries_stale() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
@@ -37,10 +33,8 @@ begin
   return null;
 end
 $$;
-
-comment on function summaries.tg_packet_store__mark_summaries_stale is
-  'Marks the summaries that rest on a memory as due again when its text changes. Definer: updates also rows that '
-  'the caller does not see.';
+comment on function summaries.tg_packet_store__mark_summaries_stale is 'Marks the summaries that rest on a memory as due again '
+  'when its text changes. Definer: updates also rows that the caller does not see.';
 
 create trigger _645_mark_summaries_stale after update of envelope on public.packet_store
   for each row when (new.content_hash <> old.content_hash)

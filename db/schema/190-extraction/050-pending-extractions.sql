@@ -13,10 +13,9 @@ create table extraction.pending_extractions (
 );
 
 create index pending_extractions_due_idx on extraction.pending_extractions (next_attempt_at) where given_up_at is null;
-
 comment on table extraction.pending_extractions is
-  'Queue of memories that a chat model has to read. A row is inserted in the transaction of the save, and deleted '
-  'in the transaction that stores the answer, or when the tenant no longer wants the memory read.';
+  'Queue of memories that a chat model has to read. A row is inserted in the transaction of the save, and deleted in the '
+  'transaction that stores the answer, or when the tenant no longer wants the memory read.';
 comment on column extraction.pending_extractions.attempts is 'The number of answers that were not usable.';
 comment on column extraction.pending_extractions.leased_until is
   'End of the lease of the job that works on this row; afterwards another job may lease it.';
@@ -25,8 +24,7 @@ comment on column extraction.pending_extractions.given_up_at is
 comment on column extraction.pending_extractions.last_error is
   'The name of the last error, never its text; budget: the row waits for the next day.';
 
-alter table extraction.pending_extractions enable row level security;
-alter table extraction.pending_extractions force row level security;
+alter table extraction.pending_extractions enable row level security, force row level security;
 
 create policy worker_access on extraction.pending_extractions to l9_worker using (true);
 create policy definer_functions on extraction.pending_extractions to l9_owner using (true);
@@ -34,40 +32,31 @@ comment on policy worker_access on extraction.pending_extractions is 'Jobs work 
 comment on policy definer_functions on extraction.pending_extractions is
   'Triggers of packet_store add memories; store_extraction() removes them.';
 
-grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error), delete on extraction.pending_extractions to l9_worker;
+grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error),
+  delete on extraction.pending_extractions to l9_worker;
 
 -- Inlined into the queries of both queues, which is why it sets no search_path: they keep using their indexes.
-create function extraction.is_due(next_attempt_at timestamptz, leased_until timestamptz)
-returns boolean
-language sql stable parallel safe
-return next_attempt_at <= now() and (leased_until is null or leased_until < now());
-
+create function extraction.is_due(next_attempt_at timestamptz, leased_until timestamptz) returns boolean
+language sql stable parallel safe return next_attempt_at <= now() and (leased_until is null or leased_until < now());
 comment on function extraction.is_due is
   'True if a row of a queue may be leased now: its time has come, and no other job holds a lease.';
 
-create function extraction.max_attempts()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 5;
-
+create function extraction.max_attempts() returns integer language sql immutable parallel safe set search_path = '' return 5;
 comment on function extraction.max_attempts is 'The number of unusable answers after which a job gives up.';
 
 grant execute on function extraction.is_due, extraction.max_attempts to l9_worker;
 
-create function extraction.is_wanted(settings public.extraction_settings, kind text, scope text, ttl timestamptz)
-returns boolean
+create function extraction.is_wanted(settings public.extraction_settings, kind text, scope text, ttl timestamptz) returns boolean
 language sql stable parallel safe set search_path = ''
 return coalesce(
   (settings).is_enabled and kind = any ((settings).kinds) and scope = any ((settings).scopes)
   and (ttl is null or ttl > pg_catalog.now()), false);
-
 comment on function extraction.is_wanted is
   'True if the settings allow a chat model to read an unexpired memory of this kind and scope.';
 
 grant execute on function extraction.is_wanted to l9_worker;
 
-create function extraction.tg_packet_store__enqueue_extraction()
-returns trigger
+create function extraction.tg_packet_store__enqueue_extraction() returns trigger
 language plpgsql security definer set search_path = ''
 -- A plan that was cached for a few rows must stay fast for a thousand.
 set enable_nestloop = off
@@ -82,10 +71,8 @@ begin
   return null;
 end
 $$;
-
 comment on function extraction.tg_packet_store__enqueue_extraction is
-  'Adds new memories to the queue if their tenant wants them read. Definer: callers can''t read the queue or the '
-  'settings.';
+  'Adds new memories to the queue if their tenant wants them read. Definer: callers can''t read the queue or the settings.';
 
 create trigger _900_enqueue_extraction after insert on public.packet_store
   referencing new table as new_rows

@@ -20,10 +20,8 @@ create table public.storage_prices (
     and (per_object_once is null or per_object_once between 0 and 1000000)),
   constraint storage_price_list_at_most_500_bytes check (octet_length(price_list) <= 500)
 );
-
-comment on table public.storage_prices is
-  'What storage costs a tenant, by connector and day. The newest row of a connector that is not in the future is '
-  'its price. None is built in. set_storage_price() writes this table.';
+comment on table public.storage_prices is 'What storage costs a tenant, by connector and day. The newest row of a connector that '
+  'is not in the future is its price. None is built in. set_storage_price() writes this table.';
 comment on column public.storage_prices.tenant_id is 'The tenant that pays the price.';
 comment on column public.storage_prices.connector is
   'The kind of store: postgres, file, s3, http, or a name of the tenant''s own.';
@@ -37,8 +35,7 @@ comment on column public.storage_prices.per_object_once is
 comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
 comment on column public.storage_prices.updated_at is 'When the row was last changed.';
 
-alter table public.storage_prices enable row level security;
-alter table public.storage_prices force row level security;
+alter table public.storage_prices enable row level security, force row level security;
 
 create policy tenant_isolation on public.storage_prices as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));

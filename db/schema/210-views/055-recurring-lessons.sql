@@ -11,9 +11,8 @@ where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or 
 
 create unique index mv_recurring_lessons_key on views.mv_recurring_lessons (reflection_id);
 create index mv_recurring_lessons_readers_idx on views.mv_recurring_lessons (tenant_id, scope, weight desc);
-comment on materialized view views.mv_recurring_lessons is
-  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. '
-  'recurring_lessons() reads it.';
+comment on materialized view views.mv_recurring_lessons is 'Reflections that were stored more than once or are of type pattern, '
+  'with their weights: ids and numbers. recurring_lessons() reads it.';
 comment on column views.mv_recurring_lessons.reflection_id is 'The reflection.';
 comment on column views.mv_recurring_lessons.reflection_type is 'Type of the reflection.';
 comment on column views.mv_recurring_lessons.priority is 'Priority: critical, high, medium or low.';
@@ -69,10 +68,8 @@ begin
   perform views.audit_read_of_view('recurring_lessons', 'reflection_store', recurring_lessons.project_id, cardinality(ids), ids);
 end
 $$;
-
-comment on function public.recurring_lessons is
-  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked '
-  'at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
-  'Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+comment on function public.recurring_lessons is 'Lessons that agents learned more than once or stored as a pattern, among those '
+  'that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. '
+  'Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 
 grant execute on function public.recurring_lessons to l9_agent, l9_admin;

@@ -2,7 +2,6 @@
 -- administrators read it over GraphQL.
 
 create function forgetting.max_reason_bytes() returns integer language sql immutable parallel safe return 200;
-
 comment on function forgetting.max_reason_bytes is 'The maximum length of the reason of an erasure, in bytes.';
 
 create table public.memory_tombstones (
@@ -27,10 +26,8 @@ alter table public.memory_tombstones alter column reason set statistics 0;
 
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
-
 comment on table public.memory_tombstones is
-  'Erased memories: that they existed, who owned them and who erased them. A tombstone holds nothing of the '
-  'content.';
+  'Erased memories: that they existed, who owned them and who erased them. A tombstone holds nothing of the content.';
 comment on column public.memory_tombstones.packet_id is 'The id that the memory had. The audit log has it too.';
 comment on column public.memory_tombstones.erasure_id is
   'The erasure: all memories erased by one call have the same. UUID version 7.';
@@ -59,14 +56,12 @@ create policy definer_tombstones on public.memory_tombstones for insert to l9_ow
 comment on policy definer_functions on public.memory_tombstones is
   'Erasure reads the tombstones that it has written, in tenants that the caller administers.';
 comment on policy definer_tombstones on public.memory_tombstones is
-  'Erasure inserts tombstones of memories in tenants that the caller administers. Nobody updates or deletes a '
-  'tombstone.';
+  'Erasure inserts tombstones of memories in tenants that the caller administers. Nobody updates or deletes a tombstone.';
 
 grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
 -- Deliberately no grant to l9_agent, and no insert, update or delete for anyone.
 
-create function forgetting.tg_memory_tombstones__redact()
-returns trigger
+create function forgetting.tg_memory_tombstones__redact() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
@@ -81,10 +76,8 @@ begin
   return new;
 end
 $$;
-
 comment on function forgetting.tg_memory_tombstones__redact is
-  'Replaces secrets in the reason of an erasure before it is kept. Definer: reads the settings of the row''s '
-  'tenant.';
+  'Replaces secrets in the reason of an erasure before it is kept. Definer: reads the settings of the row''s tenant.';
 
 create trigger _100_redact before insert on public.memory_tombstones
   for each row execute function forgetting.tg_memory_tombstones__redact();
@@ -92,5 +85,4 @@ create trigger _100_redact before insert on public.memory_tombstones
 create policy definer_erasure on public.packet_store to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[])) with check (false);
 comment on policy definer_erasure on public.packet_store is
-  'Erasure reads and deletes every memory, also an expired one, of tenants that the caller administers. It updates '
-  'none.';
+  'Erasure reads and deletes every memory, also an expired one, of tenants that the caller administers. It updates none.';

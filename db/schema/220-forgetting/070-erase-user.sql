@@ -1,7 +1,6 @@
 -- The step of an erasure of a subject that removes the name of the user. erase_marked() calls it for erase_subject().
 
-create function forgetting.erase_user(tenant_id uuid, user_id uuid)
-returns jsonb
+create function forgetting.erase_user(tenant_id uuid, user_id uuid) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -14,7 +13,5 @@ begin
   return jsonb_build_object('names', changed_count);
 end
 $$;
-
-comment on function forgetting.erase_user is
-  'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not '
-  'executable by callers.';
+comment on function forgetting.erase_user is 'Replaces the name of a user and deactivates the user. The user_id stays, because '
+  'audit rows refer to it. Not executable by callers.';

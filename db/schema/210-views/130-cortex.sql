@@ -1,14 +1,6 @@
 -- The tables of the older system as views in a schema of their own, for programs that still read them. No function of the
 -- product calls them.
 
-create schema cortex;
-
-comment on schema cortex is
-  'The tables of the older system as read-only views, under the policies of what they show. Not exposed over '
-  'GraphQL. New programs read decisions, issues and the other views of kinds, and the tables of schema public.';
-
-grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
-
 -- Finds for each field the column of the view of the kind, which has the kind as prefix where every view has a column
 -- of that name, and copies its comment.
 create procedure kinds.create_older_view(older_name text, kind text)
@@ -59,11 +51,9 @@ begin
   execute format('grant select on cortex.%I to l9_agent, l9_admin, l9_platform_admin', older_name);
 end
 $$;
-
 comment on procedure kinds.create_older_view is
-  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as '
-  'columns, and id, tags, content_hash, ts, expires_at, created_at and updated_at. A list of objects, such as '
-  'steps, is also steps_jsonb.';
+  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as columns, and '
+  'id, tags, content_hash, ts, expires_at, created_at and updated_at. A list of objects, such as steps, is also steps_jsonb.';
 
 do $$
 declare
@@ -72,8 +62,10 @@ begin
   for older in
     select *
     from (values
-      ('document', 'document'), ('section', 'section'), ('runbook', 'runbook'), ('pr_context', 'pr_context'), ('ddl_history', 'ddl'),
-      ('release_note', 'release_note'), ('change_log', 'change'), ('issue_log', 'issue'), ('adr_decision', 'decision'), ('todo_log', 'todo')
+      ('document', 'document'), ('section', 'section'), ('runbook', 'runbook'), ('pr_context', 'pr_context'),
+        ('ddl_history', 'ddl'),
+      ('release_note', 'release_note'), ('change_log', 'change'), ('issue_log', 'issue'), ('adr_decision', 'decision'),
+      ('todo_log', 'todo')
     ) as v (name, kind)
   loop
     call kinds.create_older_view(older.name, older.kind);
@@ -94,21 +86,17 @@ select
   a.occurred_at as ts,
   a.occurred_at as created_at
 from public.audit_log a;
-
-comment on view cortex.event_audit is
-  'The audit log as the older system''s table event_audit: what was done to which row, by whom. Read-only. Its '
-  'readers are those of audit_log: administrators within their tenant and scopes, and operators.';
+comment on view cortex.event_audit is 'The audit log as the older system''s table event_audit: what was done to which row, by '
+  'whom. Read-only. Its readers are those of audit_log: administrators within their tenant and scopes, and operators.';
 comment on column cortex.event_audit.id is 'The row of audit_log.';
 comment on column cortex.event_audit.entity_type is
   'The table that was changed or read; packet_store holds memories of all kinds.';
 comment on column cortex.event_audit.entity_id is
   'The row that was changed or read; null if there were several (change names their ids) or none.';
-comment on column cortex.event_audit.operation is
-  'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
+comment on column cortex.event_audit.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
 comment on column cortex.event_audit.actor is 'The actor that did it.';
-comment on column cortex.event_audit.change is
-  'What is known of it, without contents: the kind of a memory, its former scope or project, filters, counts and '
-  'ids, and status.';
+comment on column cortex.event_audit.change is 'What is known of it, without contents: the kind of a memory, its former scope or '
+  'project, filters, counts and ids, and status.';
 comment on column cortex.event_audit.ts is 'When it happened.';
 comment on column cortex.event_audit.created_at is 'When it happened.';
 
