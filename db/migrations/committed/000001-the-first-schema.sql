@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:bf12bc70674f42ae6b610fafe80546ffda972673
+--! Hash: sha1:81b1daef4af986af3109a3ba542dd480656eab91
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -6208,30 +6208,41 @@ comment on function secrets.max_likenesses is
   'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of '
   'hundreds of kilobytes can have more.';
 
-create function secrets.ranges_of(content text, expression text, flags text, places bigint[])
-returns int4range[]
-language sql stable set search_path = ''
-return array(
-  select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + pg_catalog.length(f.part))
-  from (
-    select s.place, s.part, secrets.offset_in(s.whole, s.part) as skipped,
-      sum(pg_catalog.length(s.before)) over (order by s.place)
-        + coalesce(sum(pg_catalog.length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-    from secrets.split_at(content, expression, flags) as s
-    where s.place <= places[pg_catalog.cardinality(places)]
-  ) f
-  where f.place in (select pg_catalog.unnest(places))
-  order by f.place);
+create type secrets.findings as (ranges int4range[], rest text);
 
-comment on function secrets.ranges_of is
-  'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches '
-  'count from 1, in order.';
+comment on type secrets.findings is
+  'Where the secrets of one pattern stand in a text, in characters from 1, and the text with control characters in their place.';
+
+create function secrets.cut_out(content text, expression text, flags text, wholes text[], parts text[])
+returns secrets.findings
+language sql stable set search_path = ''
+begin atomic
+  -- The groups of a match take ten times as long as the match, and are known here.
+  with matches as (
+    select s.place, s.before, m.whole, m.part, secrets.offset_in(m.whole, m.part) as skipped,
+      sum(pg_catalog.length(s.before)) over (order by s.place)
+        + coalesce(sum(pg_catalog.length(m.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
+    from pg_catalog.regexp_split_to_table(content, expression, flags) with ordinality as s (before, place)
+    left join unnest(wholes, parts) with ordinality as m (whole, part, place) using (place)
+    where s.place <= pg_catalog.cardinality(wholes) + 1
+  )
+  select
+    coalesce(pg_catalog.array_agg(
+      int4range((start + skipped + 1)::integer, (start + skipped + 1)::integer + pg_catalog.length(part)) order by place) filter (where part is not null), '{}'),
+    -- No pattern has control characters, and no value goes on behind a line break.
+    pg_catalog.string_agg(before || coalesce(
+      overlay(whole placing pg_catalog.rpad('', pg_catalog.length(part) - 1, E'\x01\n') || E'\x01' from skipped + 1 for pg_catalog.length(part)), whole, ''), '' order by place)
+  from matches;
+end;
+
+comment on function secrets.cut_out is
+  'Cuts secrets out of a text. wholes: the matches of the regular expression, in order; parts: the secret in each, null in one without.';
 
 -- Each match is verified once, and places are computed only if one passes. If only the first are wanted, the search
 -- begins with the first 32 kB and takes more of the text as long as it finds too few.
-create function secrets.places_of(
+create function secrets.find_of_pattern(
   content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
-returns int4range[]
+returns secrets.findings
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -6242,13 +6253,17 @@ declare
   has_exceptions boolean;
   match record;
   seen integer;
-  places bigint[];
-  ranges int4range[];
+  found integer;
+  wholes text[];
+  parts text[];
+  result secrets.findings;
 begin
   loop
     beginning := case when size = total then content else left(content, size) end;
     seen := 0;
-    places := '{}';
+    found := 0;
+    wholes := '{}';
+    parts := '{}';
     -- Each match is verified once. Most do not pass, and then the text need not be cut.
     for match in
       select g.place, g.groups[1] as whole, coalesce(g.groups[2], g.groups[1]) as part
@@ -6256,17 +6271,20 @@ begin
     loop
       seen := seen + 1;
       exit when most is not null and seen > secrets.max_likenesses();
+      wholes[seen] := match.whole;
+      parts[seen] := null;
       continue when match.part = '' or not secrets.passes(verification, match.whole, match.part);
-      has_exceptions := coalesce(has_exceptions, secrets.has_exceptions(places_of.tenant_id, places_of.pattern));
-      continue when has_exceptions and secrets.is_excepted(places_of.tenant_id, places_of.pattern, match.part);
-      places := places || match.place;
-      exit when cardinality(places) = most;
+      has_exceptions := coalesce(has_exceptions, secrets.has_exceptions(find_of_pattern.tenant_id, find_of_pattern.pattern));
+      continue when has_exceptions and secrets.is_excepted(find_of_pattern.tenant_id, find_of_pattern.pattern, match.part);
+      parts[seen] := match.part;
+      found := found + 1;
+      exit when found = most;
     end loop;
-    ranges := case when places = '{}' then '{}' else secrets.ranges_of(beginning, expression, flags, places) end;
+    result := case when found = 0 then row('{}', content)::secrets.findings else secrets.cut_out(beginning, expression, flags, wholes, parts) end;
     -- A match near the end of the beginning could be another one in the whole text.
     if most is null or size = total and seen <= secrets.max_likenesses()
-      or cardinality(places) = most and (size = total or upper(ranges[most]) < size - 4096) then
-      return ranges;
+      or found = most and (size = total or upper(result.ranges[most]) < size - 4096) then
+      return result;
     elsif seen > secrets.max_likenesses() or size = 262144 and seen > secrets.max_likenesses() / 2 then
       perform identity.raise_error('L9LIM',
         format('content: at most %s places that look like a secret (pattern %s); cut it into smaller parts', secrets.max_likenesses(), pattern), 'content');
@@ -6276,9 +6294,9 @@ begin
 end
 $$;
 
-comment on function secrets.places_of is
-  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which '
-  'ends early. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
+comment on function secrets.find_of_pattern is
+  'The secrets of one pattern in a text: all, or the first most of them, which '
+  'ends early and leaves no rest. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
   'more than max_likenesses() false matches.';
 
 -- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
@@ -6294,11 +6312,11 @@ declare
   separator constant text := E'\n\x01-\x01\n';
   -- All words are looked at together: one by one, a megabyte of short ones takes minutes.
   is_apart constant boolean := words = secrets.words_apart();
-  decoded constant text := secrets.decode_words((
+  decoded text := secrets.decode_words((
     select string_agg(translate(case when is_apart then secrets.join_words(m.groups[1]) else m.groups[1] end, E'\x01', ''), separator order by m.place)
     from regexp_matches(find_in_words.content, words, 'g') with ordinality as m (groups, place)));
   candidate public.secret_patterns;
-  places int4range[];
+  found secrets.findings;
   starts integer[];
   found_places bigint[] := '{}';
   found_patterns text[] := '{}';
@@ -6307,19 +6325,20 @@ begin
     -- Any words that are joined look like a token without a known beginning.
     continue when is_apart and (candidate.keywords is null or candidate.tenant_id is not null);
     -- With the flag w each word begins and ends a line, so that ^ and $ match there.
-    places := secrets.places_of(
+    found := secrets.find_of_pattern(
       decoded, candidate.expression, case when is_apart then 'random token' else candidate.verification end, candidate.name, find_in_words.tenant_id,
       'w', find_in_words.most);
-    continue when places = '{}';
+    continue when found.ranges = '{}';
     starts := coalesce(starts, array(
       select (coalesce(sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding), 0) + 1)::integer
       from unnest(string_to_array(decoded, separator)) with ordinality as w (word, place)
       order by w.place));
     select found_places || array_agg(n), found_patterns || array_agg(candidate.name)
     into found_places, found_patterns
-    from unnest(places) as p (range)
+    from unnest(found.ranges) as p (range)
     cross join lateral generate_series(width_bucket(lower(p.range), starts), width_bucket(upper(p.range) - 1, starts)) as n;
     exit when find_in_words.most = 1;
+    decoded := case when find_in_words.most is null then found.rest else decoded end;
   end loop;
   if found_places <> '{}' and find_in_words.most = 1 then
     -- Cutting the whole text at its words takes a second for a megabyte of them.
@@ -6335,7 +6354,7 @@ begin
     return query
       select distinct on (f.place) f.place, w.range, f.pattern
       from unnest(found_places, found_patterns) with ordinality as f (place, pattern, turn)
-      join unnest(secrets.places_of(find_in_words.content, words, 'none', 'hidden', null)) with ordinality as w (range, place)
+      join unnest((secrets.find_of_pattern(find_in_words.content, words, 'none', 'hidden', null)).ranges) with ordinality as w (range, place)
         on w.place = f.place
       order by f.place, f.turn;
   end if;
@@ -6355,24 +6374,25 @@ language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  plain constant text := secrets.fold(find_in_text.content);
+  plain text := secrets.fold(find_in_text.content);
   words text;
   candidate public.secret_patterns;
-  places int4range[];
+  found secrets.findings;
   covered int4multirange := '{}';
 begin
   for candidate in select * from secrets.patterns_for(plain, find_in_text.tenant_id, find_in_text.severities) loop
-    places := secrets.places_of(
+    found := secrets.find_of_pattern(
       plain, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id, most => find_in_text.most);
     -- What a more exact pattern found is not found again by a general one.
     return query
       select candidate.name, lower(p.range), upper(p.range) - lower(p.range)
-      from unnest(places) as p (range)
+      from unnest(found.ranges) as p (range)
       where not p.range && covered;
-    if find_in_text.most = 1 and places <> '{}' then
+    if find_in_text.most = 1 and found.ranges <> '{}' then
       return;
     end if;
-    covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
+    covered := covered + coalesce((select range_agg(p.range) from unnest(found.ranges) as p (range)), '{}');
+    plain := case when find_in_text.most is null then found.rest else plain end;
   end loop;
   -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded. So is what is set
   -- apart.
@@ -6413,8 +6433,8 @@ begin
   for candidate in select * from secrets.patterns_for(redacted, redact_text.tenant_id, redact_text.severities) loop
     -- A match of a command holds one password, and the command may have more.
     for attempt in 1..secrets.max_redactions_of_a_match() loop
-      exit when secrets.places_of(
-        redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1) = '{}';
+      exit when (secrets.find_of_pattern(
+        redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1)).ranges = '{}';
       has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
       select string_agg(f.before || coalesce(
           case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name)
@@ -8624,14 +8644,21 @@ comment on function packets.clean_tag is 'A tag as it is stored: in NFC, without
 
 create function packets.tag_keys(tags text[])
 returns text[]
-language sql immutable parallel safe set search_path = ''
-return array(
-  select pg_catalog.lower(packets.clean_tag(t.tag) collate pg_catalog.pg_c_utf8) from pg_catalog.unnest(tags) as t (tag));
+language sql stable parallel safe
+-- Inlined, and without a query in it: a search compares the tags of many rows.
+return pg_catalog.string_to_array(pg_catalog.lower(pg_catalog.array_to_string(tags, E'\x1f') collate pg_catalog.pg_c_utf8), E'\x1f');
 
-comment on function packets.tag_keys is 'Tags in the form in which they are compared: clean, in lower case.';
+comment on function packets.tag_keys is 'Stored tags in the form in which they are compared: in lower case.';
+
+create function packets.wanted_tag_keys(tags text[])
+returns text[]
+language sql stable strict parallel safe set search_path = ''
+return packets.tag_keys(array(select packets.clean_tag(t.tag) from pg_catalog.unnest(tags) as t (tag)));
+
+comment on function packets.wanted_tag_keys is 'Tags that a caller asks for, cleaned, in the form in which they are compared.';
 
 grant execute on function
-  packets.clean_tag, packets.tag_keys
+  packets.clean_tag, packets.tag_keys, packets.wanted_tag_keys
 to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
 --! EndIncluded 040-packets/047-tags.sql
 --! Included 040-packets/050-content-hash.sql
@@ -10619,7 +10646,7 @@ create type ranking.word_filter as (
   org_id uuid,
   user_id uuid,
   kinds text[],
-  tags text[],
+  tag_keys text[],
   has_every_tag boolean,
   since timestamptz,
   until timestamptz,
@@ -10636,7 +10663,7 @@ create type ranking.word_filter as (
 comment on type ranking.word_filter is
   'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those '
   'of exactly project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, '
-  'and those of branch and of no branch.';
+  'and those of branch and of no branch. tag_keys: what wanted_tag_keys() returns.';
 
 create function ranking.filter_condition(filter ranking.word_filter)
 returns text
@@ -10648,9 +10675,9 @@ return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.is_exact_place is not true and filter.project_id is not null then '(p.project_id = $1.project_id or p.project_id is null)' end,
   case when filter.is_exact_place is not true and filter.branch is not null then '(p.branch = $1.branch or p.branch is null)' end,
   case when filter.kinds is not null then 'p.packet_type = any ($1.kinds)' end,
-  case when filter.tags is not null then case when filter.has_every_tag
-    then 'packets.tag_keys(p.tags) operator(pg_catalog.@>) packets.tag_keys($1.tags)'
-    else 'packets.tag_keys(p.tags) operator(pg_catalog.&&) packets.tag_keys($1.tags)' end end,
+  case when filter.tag_keys is not null then case when filter.has_every_tag
+    then 'packets.tag_keys(p.tags) operator(pg_catalog.@>) $1.tag_keys'
+    else 'packets.tag_keys(p.tags) operator(pg_catalog.&&) $1.tag_keys' end end,
   case when filter.since is not null then 'p."timestamp" >= $1.since' end,
   case when filter.until is not null then 'p."timestamp" < $1.until' end,
   case when filter.thread_id is not null then 'p.thread_id = $1.thread_id' end,
@@ -21304,7 +21331,6 @@ grant usage on schema graph to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! Included 140-graph/010-entity-relationships.sql
 -- The edges of the entity graph: one row for each triple in each audience, computed from relationship_evidence.
 -- relate_from() writes it, and the indexes below serve edges_of().
-
 create table public.entity_relationships (
   relationship_id uuid primary key default uuidv7(),
   source_entity text not null,
@@ -21336,7 +21362,6 @@ create table public.entity_relationships (
   constraint relationship_confidence_at_most_99 check (confidence between 0 and 0.99),
   constraint relationship_mentioned check (mention_count > 0 and agent_count between 1 and mention_count)
 ) with (fillfactor = 90);
-
 -- Erased contents must not survive in the planner's statistics.
 alter table public.entity_relationships
   alter column source_entity set statistics 0, alter column relationship_type set statistics 0,
@@ -21373,7 +21398,6 @@ call derived.derive_from_packets('public.entity_relationships', 'relationship_id
 -- The entities are those of its evidence, which is guarded itself.
 call secrets.guard_table('public.entity_relationships',
   array['correlation_id', 'session_id', 'trace_id', 'source_entity', 'target_entity'], redacts => false);
-
 create unique index relationship_triple_unique on public.entity_relationships
   (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;
 -- One index for each direction, most confident first. The scope comes before the confidence, so a scan never skips rows of
@@ -21400,15 +21424,12 @@ begin
   return normalised;
 end
 $$;
-comment on function graph.check_relationship_type is 'Returns the stored form of a relationship type: normalised like a name, '
-  'with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
-
+comment on function graph.check_relationship_type is 'The stored form of a type: a name with underscores, or L9VAL, L9LIM.';
 grant execute on function graph.check_relationship_type to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/010-entity-relationships.sql
 --! Included 140-graph/020-relationship-evidence.sql
 -- The table of statements that relationships are computed from: which agent stated which one, from which memory.
 -- relate_from() writes it, and the triggers of memories move and delete its rows.
-
 create table public.relationship_evidence (
   evidence_id uuid primary key default uuidv7(),
   relationship_id uuid not null references public.entity_relationships on delete cascade,
@@ -21436,13 +21457,11 @@ create table public.relationship_evidence (
   constraint evidence_mentioned check (mentions > 0),
   constraint evidence_extractor_short check (octet_length(extracted_by) <= 200)
 ) with (fillfactor = 90);
-
 -- Deferred, because a relationship is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
   foreign key (relationship_id, source_packet, creator) references public.relationship_evidence (relationship_id, packet_id,
     creator)
   deferrable initially deferred;
-
 alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by
     set statistics 0;
@@ -21473,7 +21492,6 @@ create trigger _320_stamp_statement before insert on public.relationship_evidenc
 -- A relationship is found by the normalised names of its entities, so it is refused rather than redacted.
 call secrets.guard_table('public.relationship_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'],
   redacts => false);
-
 create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
 --! EndIncluded 140-graph/020-relationship-evidence.sql
@@ -21488,7 +21506,6 @@ values ('entity_relationships', 'relationship_id', 'relationship_evidence', '{so
 --! Included 140-graph/030-recompute-relationships.sql
 -- Computes relationships from their evidence again. relate_from(), the triggers of memories and the extraction job
 -- call it after a change of evidence, with the rows locked.
-
 create function graph.lock_relationships(ids uuid[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -21497,8 +21514,7 @@ begin
   perform from public.entity_relationships r where r.relationship_id = any (ids) order by r.relationship_id for update;
 end
 $$;
-comment on function graph.lock_relationships is
-  'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner call it.';
+comment on function graph.lock_relationships is 'Locks these relationships until the end of the transaction.';
 
 -- As for facts: an agent counts once, by its strongest statement, and where an administrator speaks only
 -- administrators count. What has no evidence left is deleted.
@@ -21523,7 +21539,7 @@ begin
     select v.relationship_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.relationship_id
   ), sums as (
     select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents,
-    bool_or(s.is_from_admin) as is_from_admin,
+      bool_or(s.is_from_admin) as is_from_admin,
       min(s.created_at) as first_seen, max(s.last_seen) as last_seen
     from stated s group by s.relationship_id
   ), spelled as (
@@ -21545,12 +21561,10 @@ begin
   where r.relationship_id = t.relationship_id;
 end
 $$;
-comment on function graph.recompute_relationships is 'Recomputes relationships from their evidence and deletes relationships '
-  'without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
+comment on function graph.recompute_relationships is 'Recomputes these locked relationships from their evidence.';
 --! EndIncluded 140-graph/030-recompute-relationships.sql
 --! Included 140-graph/040-follow-memories.sql
 -- The relationships of a memory are deleted and moved with it; relationships that other memories also state are recomputed.
-
 create function graph.tg_packet_store__withdraw_relationships() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
@@ -21632,7 +21646,6 @@ call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store_
 --! Included 140-graph/050-relate.sql
 -- States a relationship: relate() for callers over GraphQL and psql, which saves a memory if none is named, and
 -- relate_from() for a memory that exists, which the extraction job calls too.
-
 create function graph.relate_from(packet_id uuid, source text, type text, target text, confidence double precision default 0.8,
   extracted_by text default null) returns public.entity_relationships
 language plpgsql volatile security definer set search_path = ''
@@ -21684,9 +21697,9 @@ begin
   return relation;
 end
 $$;
-comment on function graph.relate_from is 'States a relationship from a memory, for a caller who can read the memory and write in '
-  'its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, '
-  'L9LIM. Definer: callers can''t write these tables.';
+comment on function graph.relate_from is
+  'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: '
+  'the model that extracted it; ignored unless a job calls. Definer: callers can''t write these tables.';
 
 -- Checks everything before it saves a memory, so that a refused relationship leaves none behind. Two names of one
 -- entity are refused here; relate_from() compares only the spellings.
@@ -21719,22 +21732,18 @@ comment on function public.relate is 'States that source is related to target, s
   '''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the '
   'memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
   'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
-
 grant execute on function graph.relate_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate to l9_agent, l9_admin;
 --! EndIncluded 140-graph/050-relate.sql
 --! Included 140-graph/060-edges-of.sql
 -- One level of a walk: the relationships of a list of names, in both directions. walk_graph() calls it for each
 -- level, and the graph retriever of a search for the last one.
-
 create type graph.graph_edge as (place integer, is_outgoing boolean, relationship_id uuid, source_entity text,
   source_normalized text, relationship_type text, target_entity text, target_normalized text, confidence double precision);
-comment on type graph.graph_edge is
-  'A relationship as seen from one of its two entities, the name at a position (place) of a list.';
+comment on type graph.graph_edge is 'A relationship as seen from one of its two entities, the name at position place of a list.';
 
 create function graph.max_edges_per_name() returns integer language sql immutable parallel safe set search_path = '' return 1000;
-comment on function graph.max_edges_per_name is
-  'The number of relationships of one name that a walk follows at most, most confident first.';
+comment on function graph.max_edges_per_name is 'The most relationships of one name that a walk follows.';
 
 -- Asks each name and readable scope by itself, so that each question is one range of an index that is already in the
 -- order of confidence, and stops at its limit.
@@ -21785,13 +21794,11 @@ $$;
 comment on function graph.edges_of is
   'Returns the relationships of these names that the caller can read: names in the order of the list, relationships of each name '
   'most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
-
 grant execute on function graph.max_edges_per_name, graph.edges_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/060-edges-of.sql
 --! Included 140-graph/070-walk-graph.sql
 -- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call
 -- walk_graph().
-
 create type public.graph_step as (source_entity text, relationship_type text, target_entity text, direction text,
   confidence double precision, relationship_ids uuid[], creator text, source text);
 comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
@@ -21804,7 +21811,6 @@ comment on column public.graph_step.confidence is
   'The combined confidence of all relationships with this triple that the caller can read.';
 comment on column public.graph_step.relationship_ids is
   'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
-
 comment on column public.graph_step.creator is
   'Who stated the most confident of them; of what a model extracted, job. Only explore_graph() fills it in.';
 comment on column public.graph_step.source is 'The source of who stated it; of what a model extracted, the source of the memory.';
@@ -21814,8 +21820,7 @@ create type graph.graph_node as (name text, entity text, confidence double preci
 comment on type graph.graph_node is 'An entity that a walk reached, and the best path to it.';
 
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
-comment on type graph.graph_walk is 'The result of a walk: the entities reached (start entities first, then most confident '
-  'first), the number of relationships followed, and whether there are more.';
+comment on type graph.graph_walk is 'The result of a walk: entities reached, relationships followed, and whether more exist.';
 
 create function graph.max_edges_followed() returns integer language sql immutable parallel safe set search_path = '' return 20000;
 comment on function graph.max_edges_followed is 'The number of relationships that one walk follows at most.';
@@ -21881,8 +21886,7 @@ begin
     from unnest(walk.nodes) with ordinality as node (name, entity, confidence, depth, steps, is_new, place)
     cross join lateral (
       select node.name
-      union
-      select a.name from entities.aliases_of(node.name) as a (name) where has_aliases
+      union select a.name from entities.aliases_of(node.name) as a (name) where has_aliases
     ) n
     where node.is_new;
     exit when names is null or walk.followed >= budget;
@@ -21919,8 +21923,7 @@ begin
         null as relationship_type, null as target_entity, null::boolean as is_outgoing, null::double precision as step_confidence,
         null::uuid[] as relationship_ids
       from reached k
-      union all
-      select c.node, c.entity, k.confidence * c.confidence, level, k.steps, true, c.place, c.source_entity,
+      union all select c.node, c.entity, k.confidence * c.confidence, level, k.steps, true, c.place, c.source_entity,
         c.relationship_type, c.target_entity, c.is_outgoing, c.confidence, c.relationship_ids
       from combined c join reached k on k.place = c.place
       where k.confidence * c.confidence > 0 and k.confidence * c.confidence >= min_confidence
@@ -21959,14 +21962,12 @@ $$;
 comment on function graph.walk_graph is 'Walks the graph from these entities in both directions, level by level, and keeps the '
   'max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one '
   'name; is_truncated is true if there were more.';
-
 grant execute on function graph.combined_confidence, graph.max_edges_followed, graph.walk_graph
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/070-walk-graph.sql
 --! Included 140-graph/080-explore-graph.sql
 -- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL
 -- shows.
-
 create type public.graph_path as (entity text, confidence double precision, depth integer, steps public.graph_step[]);
 comment on type public.graph_path is 'An entity that was reached, and the best path to it.';
 comment on column public.graph_path.entity is 'The entity that was reached.';
@@ -22049,8 +22050,7 @@ begin
     audit_id => read_id, target_type => 'relationship')
   from (
     select r.*, (row_number() over () - 1) / 100 as batch
-    from public.entity_relationships r where r.relationship_id = any (shown_ids)) r
-  group by r.batch;
+    from public.entity_relationships r where r.relationship_id = any (shown_ids)) r group by r.batch;
   return exploration;
 end
 $$;
@@ -22058,14 +22058,12 @@ comment on function public.explore_graph is 'Returns what an entity (a name or a
   'others: each entity with its best path, most confident first, in both directions. depth: 1 to 5 steps. types: only '
   'relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 '
   'entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
-
 grant execute on function public.explore_graph to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/080-explore-graph.sql
 --! Included 140-graph/090-facts-about.sql
 -- Facts take part in the graph beside relationships: named_entities() and the graph retriever of a search call these
 -- functions.
 -- Facts about entities: a fact whose object is a plain value counts for its subject.
-
 create function graph.entities_of_facts(names text[]) returns text[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
@@ -22080,8 +22078,7 @@ begin
        where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
          and (f.ttl is null or f.ttl > now())
        limit 1)
-      union all
-      (select from public.knowledge_facts f
+      union all (select from public.knowledge_facts f
        where f.tenant_id = me.tenant_id and f.object_normalized = n.name and f.scope = any (me.readable_scopes)
          and (f.ttl is null or f.ttl > now())
        limit 1)
@@ -22089,8 +22086,7 @@ begin
     ) matching_fact);
 end
 $$;
-comment on function graph.entities_of_facts is
-  'Returns the names in the list that are subject or object of a fact that the caller can read.';
+comment on function graph.entities_of_facts is 'Those names that are subject or object of a fact that the caller can read.';
 
 create type graph.fact_of_entity as (
   place integer, fact_id uuid, subject text, predicate text, object text, confidence double precision);
@@ -22110,13 +22106,12 @@ begin
   cross join lateral (
     select * from (
       select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence,
-      f.is_from_admin
+        f.is_from_admin
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
         and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
         and (f.ttl is null or f.ttl > now())
-      union
-      select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision, f.is_from_admin
+      union select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision, f.is_from_admin
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.object_normalized = n.name and f.scope = any (me.readable_scopes)
         and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
@@ -22129,8 +22124,7 @@ begin
   limit max_facts;
 end
 $$;
-comment on function graph.facts_about is 'Returns facts about these entities that hold now and that the caller can read, most '
-  'confident first: at most 100 for each entity, and max_facts in total.';
+comment on function graph.facts_about is 'Facts about these entities that hold now and the caller can read, 100 for each.';
 
 create function graph.packets_of_fact(fact_id uuid) returns setof uuid
 language sql stable rows 3 set search_path = ''
@@ -22138,19 +22132,15 @@ begin atomic
   select distinct e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc
   limit 20;
 end;
-comment on function graph.packets_of_fact is
-  'Returns the memories that state a fact and that the caller can read: at most the 20 newest.';
-
+comment on function graph.packets_of_fact is 'The memories that state a fact and that the caller can read, the 20 newest.';
 grant execute on function graph.entities_of_facts, graph.facts_about, graph.packets_of_fact
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/090-facts-about.sql
 --! Included 140-graph/100-named-entities.sql
 -- Recognises the entities that a query names, by looking up every run of its words. The graph retriever of a search
 -- and the choice of a route by memory_find call named_entities().
-
 create function graph.max_query_words() returns integer language sql immutable parallel safe set search_path = '' return 48;
-comment on function graph.max_query_words is
-  'The number of words of a query, from its start, in which entity names are recognised.';
+comment on function graph.max_query_words is 'The number of words, from the start of a query, in which names are recognised.';
 
 create function graph.phrases_of(query text) returns table (phrase text, first integer, last integer)
 language sql immutable parallel safe set search_path = ''
@@ -22171,8 +22161,7 @@ begin atomic
     (regexp_replace(g.run, '^[[:punct:]“”„«»‘’¿¡]+|[[:punct:]“”„«»‘’…]+$', '', 'g'))) as v (phrase)
   where v.phrase <> '' and octet_length(v.phrase) <= entities.max_name_bytes();
 end;
-comment on function graph.phrases_of is 'Returns all runs of one to six words among the first max_query_words() words of a text, '
-  'normalised like names, with the positions of their first and last word.';
+comment on function graph.phrases_of is 'All runs of one to six words of a text, normalised, with their first and last place.';
 
 -- Looks up each phrase in the indexes of relationships, aliases and facts, and then takes the longest ones first; a
 -- word belongs to one entity only.
@@ -22195,19 +22184,16 @@ begin
        where r.tenant_id = me.tenant_id and r.source_normalized = p.phrase and r.scope = s.name
          and (r.ttl is null or r.ttl > now())
        limit 1)
-      union all
-      (select true from unnest(me.readable_scopes) as s (name), public.entity_relationships r
+      union all (select true from unnest(me.readable_scopes) as s (name), public.entity_relationships r
        where r.tenant_id = me.tenant_id and r.target_normalized = p.phrase and r.scope = s.name
          and (r.ttl is null or r.ttl > now())
        limit 1)
-      union all
-      (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
+      union all (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
        where a.tenant_id = me.tenant_id and a.alias_normalized = p.phrase and a.scope = s.name
          and (a.ttl is null or a.ttl > now())
          and entities.counts_for_caller(a)
        limit 1)
-      union all
-      (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
+      union all (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
        where a.tenant_id = me.tenant_id and a.entity_normalized = p.phrase and a.scope = s.name
          and (a.ttl is null or a.ttl > now())
          and entities.counts_for_caller(a)
@@ -22228,14 +22214,11 @@ begin
   return entity_names;
 end
 $$;
-comment on function graph.named_entities is 'Returns the entities that a text names, normalised: names and aliases in the graph '
-  'and in facts that the caller can read, longest first, at most max_entities.';
-
+comment on function graph.named_entities is 'The entities in the graph and in facts that a text names, longest first.';
 grant execute on function graph.max_query_words, graph.phrases_of, graph.named_entities to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/100-named-entities.sql
 --! Included 140-graph/110-relationships-of-memories.sql
 -- The field relationships of a memory and the field memories of a relationship in GraphQL.
-
 create function public.packet_store_relationships(packet public.packet_store) returns setof public.entity_relationships
 language sql stable parallel safe rows 5 set search_path = ''
 begin atomic
@@ -22255,7 +22238,6 @@ begin atomic
   order by p.packet_id;
 end;
 comment on function public.entity_relationships_memories is 'The memories that state this relationship, oldest first.';
-
 grant execute on function public.packet_store_relationships, public.entity_relationships_memories
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/110-relationships-of-memories.sql
@@ -22333,8 +22315,10 @@ begin atomic
     join public.packet_store p on p.packet_id = n.successor_id
     left join public.packet_versions past on p.updated_at > as_of and past.packet_id = p.packet_id
       and past.valid_from <= as_of and past.valid_until > as_of
-    join public.packet_store s on s.packet_type = p.packet_type and s.packet_id <> n.packet_id
-      and s.packet_id = standing.named_successor(p, case when past.packet_id is null then p.envelope else past.envelope end)
+    -- A column can be looked up in the index of a table with policies, a function's result cannot.
+    cross join lateral (
+      select standing.named_successor(p, case when past.packet_id is null then p.envelope else past.envelope end) as packet_id offset 0) f
+    join public.packet_store s on s.packet_id = f.packet_id and s.packet_type = p.packet_type and s.packet_id <> n.packet_id
       and (as_of is null or s.created_at <= as_of)
     -- Memories that name each other would be followed for ever.
     where n.steps < 16
@@ -22461,8 +22445,7 @@ begin
   order by i.sort_key, i.place;
 end
 $$;
-comment on function standing.place_hits is
-  'The hits of a page with their standing, in their order, except that a memory comes after those that superseded it.';
+comment on function standing.place_hits is 'The hits of a page with their standing; a memory comes after its successors.';
 
 create function standing.standing_of_memory(packet_id uuid) returns public.standing
 language sql stable set search_path = '' return (select p.standing from standing.place_hits(array[packet_id]) p);
@@ -22472,7 +22455,6 @@ create function public.packet_store_superseded_by(memory public.packet_store) re
 language sql stable set search_path = '' return (standing.standing_of_memory((memory).packet_id)).superseded_by;
 comment on function public.packet_store_superseded_by is
   'The memory that superseded this one: of its kind, or by a fact that it states. Null if the caller can read none.';
-
 grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/030-place-hits.sql
@@ -22485,8 +22467,7 @@ return (
     'text_creator', (s.standing).text_creator, 'superseded_by', (s.standing).superseded_by,
     'is_partly_superseded', (s.standing).is_partly_superseded))
   from (select standing.standing_of_memory((memory).packet_id) as standing) s);
-comment on function standing.memory_json is
-  'A memory as memories.memory_json() returns it, whose text it is, and what has superseded it.';
+comment on function standing.memory_json is 'A memory as memories.memory_json() returns it, with its standing.';
 
 create function standing.similar_json("similar" public.similar_memory[]) returns jsonb
 language sql stable set search_path = ''
@@ -22502,7 +22483,6 @@ create function public.knowledge_facts_superseding_packet(fact public.knowledge_
 language sql stable set search_path = '' return standing.packet_stating((fact).superseded_by, null);
 comment on function public.knowledge_facts_superseding_packet is
   'The memory that states the fact which superseded this one; null if nothing did.';
-
 grant execute on function standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/040-answers.sql
@@ -22514,7 +22494,6 @@ grant usage on schema search to l9_agent, l9_admin, l9_platform_admin, l9_worker
 --! EndIncluded 150-search/000-schema.sql
 --! Included 150-search/010-limits.sql
 -- Limits that more than one function uses. Functions that only one body uses keep their numbers there.
-
 create function search.max_scored_rows() returns integer language sql immutable parallel safe return 2000;
 comment on function search.max_scored_rows is 'If at most this many rows match, they are scored one by one. Scoring 2,000 rows '
   'costs as much as scanning an index of which a caller can read 2 %.';
@@ -22533,14 +22512,12 @@ create function search.candidate_count(k integer) returns integer
 language sql immutable parallel safe return least(greatest(5 * k, 100), 300);
 comment on function search.candidate_count is 'Number of candidates that each retriever returns for k hits: five times k, from '
   '100 to 300. In tests more than 100 never changed the first ten hits, and 50 lowered nDCG@10 by .002 and recall@10 by .004.';
-
 grant execute on function search.max_scored_rows, search.max_scanned_rows, search.max_query_characters, search.max_languages,
   search.candidate_count to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/010-limits.sql
 --! Included 150-search/020-search-settings.sql
 -- How the searches of a tenant are weighted: a row only for a tenant that changed a default. set_search_settings()
 -- writes it; open_search() reads it by current_search_settings().
-
 create table public.search_settings (
   tenant_id uuid primary key references public.tenants,
   lexical_weight real not null,
@@ -22600,23 +22577,19 @@ comment on column public.search_settings.half_life_days is
 comment on column public.search_settings.languages is 'The languages of the tenant''s memories. A query is matched in each of '
   'them. A memory whose writer gives no language gets the one that its script and stop words point to, else the first.';
 comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
-
 alter table public.search_settings enable row level security, force row level security;
-
 create policy tenant_isolation on public.search_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.search_settings for select to l9_agent, l9_admin using (true);
 create policy platform_override on public.search_settings for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('search_settings')));
 create policy definer_functions on public.search_settings to l9_owner using (true);
-
 comment on policy tenant_isolation on public.search_settings is
   'A search uses the settings of its caller''s tenant, also for an operator.';
 comment on policy scope_access on public.search_settings is 'Every caller in the tenant may read how its searches are weighted.';
 comment on policy platform_override on public.search_settings is
   'Operators read the settings of their own tenant, and each read is audited.';
 comment on policy definer_functions on public.search_settings is 'set_search_settings() writes the settings.';
-
 grant select on public.search_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_search_settings() checks the values and writes the audit row.
 
@@ -22628,24 +22601,11 @@ create trigger _500_audit after insert or update on public.search_settings
 create function search.default_settings() returns public.search_settings
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-declare
-  settings public.search_settings;
 begin
-  settings.lexical_weight := 0.4;
-  settings.semantic_weight := 0.6;
-  settings.context_weight := 0.75;
-  settings.uses_chunks := true;
-  settings.chunk_weight := 0.5;
-  settings.thread_weight := 0.5;
-  settings.next_weight := 0.4;
-  settings.speaker_boost := 0.6;
-  settings.common_word_share := 0.4;
-  settings.min_relevance := 0.2;
-  settings.recency_boost := 0.04;
-  settings.importance_boost := 0.15;
-  settings.half_life_days := '{"default": 180}';
-  settings.languages := '{english}';
-  return settings;
+  return jsonb_populate_record(null::public.search_settings, '{
+    "lexical_weight": 0.4, "semantic_weight": 0.6, "context_weight": 0.75, "uses_chunks": true, "chunk_weight": 0.5,
+    "thread_weight": 0.5, "next_weight": 0.4, "speaker_boost": 0.6, "common_word_share": 0.4, "min_relevance": 0.2,
+    "recency_boost": 0.04, "importance_boost": 0.15, "half_life_days": {"default": 180}, "languages": ["english"]}');
 end
 $$;
 comment on function search.default_settings is 'The defaults of all tenants. They stand only here.';
@@ -22663,15 +22623,12 @@ begin
   return settings;
 end
 $$;
-comment on function search.current_search_settings is
-  'The settings of the caller''s tenant. If the tenant has none, the defaults, with null as tenant_id.';
-
+comment on function search.current_search_settings is 'The settings of the caller''s tenant, or else the defaults.';
 grant execute on function search.default_settings, search.current_search_settings to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/020-search-settings.sql
 --! Included 150-search/030-set-search-settings.sql
 -- Administrators change the weights and languages of their tenant's searches here, over GraphQL and psql.
 -- set_find_settings() shares changed_half_lives().
-
 create function search.changed_half_lives(half_lives jsonb, change jsonb) returns jsonb
 language plpgsql immutable parallel safe set search_path = ''
 as $$
@@ -22695,28 +22652,30 @@ begin
   return changed;
 end
 $$;
-comment on function search.changed_half_lives is 'The half-lives by kind with a change of some of them, in days; a kind that the '
-  'change does not name, or sets to null, keeps its own. Errors: L9VAL, L9LIM.';
+comment on function search.changed_half_lives is 'The half-lives in days with a change of some; null keeps one.';
+
+create function search.check_weights(settings jsonb, names text[]) returns void
+language plpgsql immutable parallel safe set search_path = ''
+as $$
+declare
+  name text;
+begin
+  foreach name in array names loop
+    if (settings ->> name)::real not between 0 and 1 then
+      perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1', name), name);
+    end if;
+  end loop;
+end
+$$;
+comment on function search.check_weights is 'Raises L9VAL, naming the field, if one of these settings is not from 0 to 1.';
 
 -- Checks what the table's constraints check too, so that the error names the field rather than a constraint.
 create function search.check_search_settings(settings public.search_settings) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-declare
-  name text;
-  value real;
 begin
-  for name, value in
-    select w.key, w.value::real
-    from jsonb_each_text(to_jsonb(settings)) as w
-    where w.key in (
-      'lexical_weight', 'semantic_weight', 'context_weight', 'chunk_weight', 'thread_weight', 'next_weight', 'speaker_boost',
-      'common_word_share', 'min_relevance')
-  loop
-    if value not between 0 and 1 then
-      perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1', name), name);
-    end if;
-  end loop;
+  perform search.check_weights(to_jsonb(settings), '{lexical_weight,semantic_weight,context_weight,chunk_weight,thread_weight,'
+    'next_weight,speaker_boost,common_word_share,min_relevance}');
   if settings.lexical_weight + settings.semantic_weight = 0 then
     perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0',
       'semantic_weight');
@@ -22747,25 +22706,19 @@ as $$
 declare
   admin administration.administrator := administration.require_administrator(set_search_settings.tenant_id);
   settings public.search_settings := search.default_settings();
-  saved public.search_settings;
 begin
   perform administration.require_whole_token(admin);
   settings.tenant_id := admin.target_tenant_id;
   settings.updated_at := now();
   insert into public.search_settings as s select settings.* on conflict do nothing;
   select s.* into settings from public.search_settings s where s.tenant_id = admin.target_tenant_id for update;
-  settings.lexical_weight := coalesce(set_search_settings.lexical_weight, settings.lexical_weight);
-  settings.semantic_weight := coalesce(set_search_settings.semantic_weight, settings.semantic_weight);
-  settings.context_weight := coalesce(set_search_settings.context_weight, settings.context_weight);
-  settings.uses_chunks := coalesce(set_search_settings.uses_chunks, settings.uses_chunks);
-  settings.chunk_weight := coalesce(set_search_settings.chunk_weight, settings.chunk_weight);
-  settings.thread_weight := coalesce(set_search_settings.thread_weight, settings.thread_weight);
-  settings.next_weight := coalesce(set_search_settings.next_weight, settings.next_weight);
-  settings.speaker_boost := coalesce(set_search_settings.speaker_boost, settings.speaker_boost);
-  settings.common_word_share := coalesce(set_search_settings.common_word_share, settings.common_word_share);
-  settings.min_relevance := coalesce(set_search_settings.min_relevance, settings.min_relevance);
-  settings.recency_boost := coalesce(set_search_settings.recency_boost, settings.recency_boost);
-  settings.importance_boost := coalesce(set_search_settings.importance_boost, settings.importance_boost);
+  settings := jsonb_populate_record(settings, jsonb_strip_nulls(jsonb_build_object(
+    'lexical_weight', set_search_settings.lexical_weight, 'semantic_weight', set_search_settings.semantic_weight,
+    'context_weight', set_search_settings.context_weight, 'uses_chunks', set_search_settings.uses_chunks,
+    'chunk_weight', set_search_settings.chunk_weight, 'thread_weight', set_search_settings.thread_weight,
+    'next_weight', set_search_settings.next_weight, 'speaker_boost', set_search_settings.speaker_boost,
+    'common_word_share', set_search_settings.common_word_share, 'min_relevance', set_search_settings.min_relevance,
+    'recency_boost', set_search_settings.recency_boost, 'importance_boost', set_search_settings.importance_boost)));
   if set_search_settings.languages is not null then
     settings.languages := array(
       select l.language from unnest(set_search_settings.languages) with ordinality as l (language, place)
@@ -22773,29 +22726,25 @@ begin
   end if;
   perform search.check_search_settings(settings);
   settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_search_settings.half_life_days);
-  update public.search_settings s
-  set lexical_weight = settings.lexical_weight, semantic_weight = settings.semantic_weight,
-    context_weight = settings.context_weight,
-    uses_chunks = settings.uses_chunks, chunk_weight = settings.chunk_weight, thread_weight = settings.thread_weight,
-    next_weight = settings.next_weight, speaker_boost = settings.speaker_boost, common_word_share = settings.common_word_share,
-    min_relevance = settings.min_relevance, recency_boost = settings.recency_boost, importance_boost = settings.importance_boost,
-    half_life_days = settings.half_life_days, languages = settings.languages, updated_at = clock_timestamp()
+  settings.updated_at := clock_timestamp();
+  update public.search_settings s set (
+    tenant_id, lexical_weight, semantic_weight, context_weight, uses_chunks, chunk_weight, thread_weight, next_weight,
+    speaker_boost, common_word_share, min_relevance, recency_boost, importance_boost, half_life_days, languages, updated_at)
+    = (select settings.*)
   where s.tenant_id = admin.target_tenant_id
-  returning s.* into saved;
-  return saved;
+  returning s.* into settings;
+  return settings;
 end
 $$;
 comment on function public.set_search_settings is
   'Changes the given weights and languages of a tenant''s searches, from the next search on; memories keep the language that '
   'they have. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes '
   'and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
-
 grant execute on function public.set_search_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/030-set-search-settings.sql
 --! Included 150-search/035-choose-language.sql
 -- A trigger of packet_store: a memory whose writer names no language gets one of the languages in the search settings
 -- of its tenant.
-
 create function search.tg_packet_store__choose_language() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
@@ -22822,7 +22771,6 @@ create trigger _370_choose_language
 --! Included 150-search/040-search-types.sql
 -- The types of a search: what callers get (memory_hit, search_result), the request that its steps hand on
 -- (search_request), and what retrievers answer. recall_lessons() and memory_find use them too.
-
 create type public.memory_hit as (packet_id uuid, access_id uuid, content text, is_truncated boolean, snippet text, score real,
   lexical_score real, semantic_score real, chunk_index integer, kind text, scope text, project_id text, tags text[],
   thread_id text, creator text, importance real, estimated_importance real, "timestamp" timestamptz, explanation jsonb,
@@ -22934,8 +22882,7 @@ comment on column search.search_request.paths is
 comment on column search.search_request.notices is 'Sentences for the caller, which become searched.notice.';
 
 create type search.search_source as (table_name text, visibility_ranges text[], extra_condition text);
-comment on type search.search_source is 'The rows that a retriever reads, as SQL fragments. They have a type of their own, so '
-  'that text from a caller is never mistaken for SQL.';
+comment on type search.search_source is 'The rows that a retriever reads, as SQL fragments, in a type of their own.';
 
 create type search.ranked_memories as (ids uuid[], scores real[], chunks integer[]);
 comment on type search.ranked_memories is 'The answer of a retriever: memories with their scores, best first.';
@@ -22948,7 +22895,6 @@ comment on type search.ranked_hits is 'Hits, best first, the number of candidate
 --! Included 150-search/050-search-conditions.sql
 -- The conditions of a search. search_memory(), memory_find, recall_lessons() and find_where() put them together.
 -- Conditions are SQL text with their values quoted in it, so that each statement is planned for the filters it has.
-
 create function search.own_conditions(alias text, scopes text[], project_id text, branch text, checks_expiry boolean default true)
 returns text
 language sql stable parallel safe set search_path = ''
@@ -22965,8 +22911,7 @@ comment on function search.own_conditions is 'Conditions on expiry, scope, proje
 create function search.archived_condition(alias text, hides_archived boolean) returns text
 language sql immutable parallel safe set search_path = ''
 return case when hides_archived then pg_catalog.format('(%1$I.archived_at is null or %1$I.archived_at > now())', alias) end;
-comment on function search.archived_condition is
-  'The condition on packet_store that leaves out archived memories; null if they are wanted.';
+comment on function search.archived_condition is 'The condition that leaves out archived memories; null if wanted.';
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
@@ -22976,7 +22921,7 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when kinds is not null then pg_catalog.format('%I.packet_type = any (%L::text[])', alias, kinds) end,
   case when tags is not null then pg_catalog.format(
     'packets.tag_keys(%I.tags) operator(pg_catalog.%s) %L::text[]', alias, case tags_match when 'all' then '@>' else '&&' end,
-    packets.tag_keys(tags)) end,
+    packets.wanted_tag_keys(tags)) end,
   case when since is not null then pg_catalog.format('%I."timestamp" >= %L', alias, since) end,
   case when until is not null then pg_catalog.format('%I."timestamp" < %L', alias, until) end,
   case when thread_id is not null then pg_catalog.format('%I.thread_id = %L', alias, thread_id) end,
@@ -22984,8 +22929,7 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when excluded_packet_id is not null then pg_catalog.format('p.packet_id <> %L', excluded_packet_id) end,
   case when speaker is not null then pg_catalog.format('pg_catalog.lower(%I.speaker) = pg_catalog.lower(%L)', alias, speaker) end,
   packets.where_conditions(alias, fields)), '');
-comment on function search.packet_conditions is
-  'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
+comment on function search.packet_conditions is 'Conditions on the fields of a memory or, with alias v, a version.';
 
 -- Combines, column by column of the index, the values that a readable row can have: null or the reader's user and
 -- org, null or the projects, null or the branch.
@@ -23016,8 +22960,7 @@ begin atomic
   cross join (
     select null where branch is null union all
     select 'is null' where branch is not null union all
-    select pg_catalog.format('= %L', branch) where branch is not null
-  ) as of_branch (condition);
+    select pg_catalog.format('= %L', branch) where branch is not null) as of_branch (condition);
 end;
 comment on function search.reader_ranges is 'Conditions for the rows that a caller may read in a project and a branch of it '
   '(null: all), each of which is one range of an index. They only make the search faster: row-level security still applies.';
@@ -23025,9 +22968,7 @@ comment on function search.reader_ranges is 'Conditions for the rows that a call
 create function search.searched_buckets(me identity.identity) returns integer[]
 language sql stable parallel safe set search_path = ''
 return case when me.role = 'l9_platform_admin' then packets.tenant_buckets() else array[packets.tenant_bucket(me.tenant_id)] end;
-comment on function search.searched_buckets is
-  'The buckets of tenants whose indexes a caller''s search scans: that of its tenant, or all for an operator.';
-
+comment on function search.searched_buckets is 'The buckets whose indexes a search scans: its tenant''s, or an operator''s all.';
 grant execute on function search.searched_buckets, search.own_conditions, search.archived_condition, search.packet_conditions,
   search.reader_ranges to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/050-search-conditions.sql
@@ -23140,13 +23081,11 @@ $$;
 comment on function search.few_readable is 'The memories of packet_store, memory_contexts or reasoning_traces that an agent or '
   'admin may read in a project and a branch (null: all): what search.few_matches() answers where no filter is asked for, with '
   'plans that PostgreSQL keeps. Null if more than max_matches match, or if more than max_scanned would have to be read.';
-
 grant execute on function search.few_readable to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/055-few-readable.sql
 --! Included 150-search/060-narrow-search.sql
 -- Chooses whether a search scores the few memories that match one by one, or scans a ranked index. narrow_search() is
 -- the way in, called before the retrievers; the others are its steps.
-
 create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
@@ -23163,14 +23102,11 @@ begin
       format('select p.packet_id, %s as is_match from %s p where %s',
         coalesce(nullif(source.extra_condition, ''), 'true'), source.table_name, coalesce(nullif(r.range, ''), 'true')),
         ' union all ')
-     from unnest(source.visibility_ranges) as r (range)),
-    max_scanned + 1)
-  into scanned, matches;
+     from unnest(source.visibility_ranges) as r (range)), max_scanned + 1) into scanned, matches;
   return case when scanned <= max_scanned and coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end
 $$;
-comment on function search.few_matches is 'The memories of a table that the caller may read and that match. Null if more than '
-  'max_matches match, or if more than max_scanned would have to be read.';
+comment on function search.few_matches is 'The memories of a table that match; null if more than the limits allow.';
 
 create function search.indexed_matches(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
@@ -23190,8 +23126,7 @@ begin
   return case when cardinality(matches) <= max_matches then matches end;
 end
 $$;
-comment on function search.indexed_matches is 'The memories that match, found through an index of one of the fields that they '
-  'must have. Null if there is none, or if more than max_matches match.';
+comment on function search.indexed_matches is 'The memories found by an index of a wanted field; null if there is none.';
 
 create function search.newest_matches(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
@@ -23222,16 +23157,14 @@ language sql immutable parallel safe set search_path = ''
 return pg_catalog.format(
   'where: only the newest %s memories were looked at for these fields; an index on one of them (register_field_index) finds all.',
   search.max_scanned_rows());
-comment on function search.where_notice is
-  'What a caller is told when not all of its memories were looked at for the fields that it asked for.';
+comment on function search.where_notice is 'What a caller is told when not all of its memories were looked at for fields.';
 
 create function search.estimated_rows(index_name text) returns real
 language sql stable parallel safe set search_path = ''
 return (
   select greatest(c.reltuples, 0) from pg_catalog.pg_class c
   where c.relname = index_name and c.relnamespace = 'public'::regnamespace);
-comment on function search.estimated_rows is 'The planner''s estimate of the rows of an index; 0 before its table was first '
-  'analyzed, while the table is small and every plan is fast.';
+comment on function search.estimated_rows is 'The planner''s estimate of an index''s rows; 0 before the first analyze.';
 
 create function search.as_context_search(request search.search_request) returns search.search_request
 language plpgsql immutable parallel safe set search_path = ''
@@ -23241,8 +23174,7 @@ begin
   return request;
 end
 $$;
-comment on function search.as_context_search is 'The same search over contexts. Half as many candidates are enough, because most '
-  'memories that a context lifts are also found on their own.';
+comment on function search.as_context_search is 'The same search over contexts, with half as many candidates.';
 
 -- Without filters few_readable() answers, whose plans are kept. Otherwise the conditions go into the text of one
 -- statement, which few_matches() runs.
@@ -23337,7 +23269,6 @@ end
 $$;
 comment on function search.narrow_search is 'If few rows can match, collects their ids, so that they are scored directly instead '
   'of scanning an index. Only rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
-
 grant execute on function search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches,
   search.newest_matches, search.where_notice, search.with_contexts, search.few_of, search.narrow_search
   to l9_agent, l9_admin, l9_platform_admin;
@@ -23345,7 +23276,6 @@ grant execute on function search.estimated_rows, search.as_context_search, searc
 --! Included 150-search/070-word-stems.sql
 -- Patterns for the beginnings of words. Snippets mark words by them, and find_version_words() tests old texts by
 -- them, whose words are not stored.
-
 create function search.word_stems(query text, languages text[]) returns text[]
 language sql stable parallel safe set search_path = ''
 return array(
@@ -23359,8 +23289,7 @@ return array(
   group by s.stem
   order by pg_catalog.length(s.stem) desc, s.stem collate "C"
   limit 40);
-comment on function search.word_stems is
-  'Beginnings of the 40 longest words of a text, in any of the languages; empty if there are none.';
+comment on function search.word_stems is 'Beginnings of the 40 longest words of a text, in any of the languages.';
 
 create function search.stem_pattern(stem text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -23381,8 +23310,7 @@ language sql immutable parallel safe set search_path = ''
 return pg_catalog.lower(content collate "C") || case when pg_catalog.octet_length(content) > pg_catalog.length(content) then (
   select ' ' || words.fold(c.cleaned) || ' ' || words.fold(c.cleaned, spells_out => true)
   from (select words.cleaned(content) as cleaned) c) else '' end;
-comment on function search.searchable_text is 'A text in which stem_test() looks for stems: with ASCII letters in lower case '
-  'and, if it has others, followed by both of its forms of words.fold().';
+comment on function search.searchable_text is 'A text in which stem_test() looks for stems: lower case, then folded.';
 
 create function search.stem_test(stem text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -23393,14 +23321,12 @@ return case
   else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem)) end;
 comment on function search.stem_test is 'A condition on s.content and s.lowered (the searchable_text() of the content, under '
   'collation C) that holds if a word begins with the stem. It may also hold for other rows.';
-
 grant execute on function search.word_stems, search.stem_pattern, search.searchable_text, search.stem_test
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/070-word-stems.sql
 --! Included 150-search/080-snippet.sql
 -- The piece of a text that a hit shows, with the words of the query between asterisks. fuse() and rank_hits() call
 -- passage_pattern() once, and passage() and snippet() for each hit that they return.
-
 create function search.truncate_to_bytes(content text, bytes integer) returns text
 language sql immutable parallel safe
 return case
@@ -23436,8 +23362,7 @@ begin
     string_agg(initcap(s.stem), '|') filter (where s.stem ~ '^[a-z]+$'),
     string_agg(search.stem_pattern(s.stem), '|') filter (where s.stem ~ symbol)
   into begins, parts, symbols
-  from unnest(stems) as s (stem)
-  where s.stem !~ unspaced;
+  from unnest(stems) as s (stem) where s.stem !~ unspaced;
   -- Each character with the ones that follow it in the query, because pairs of characters overlap.
   select
     string_agg(c.first_one || '(?=[' || c.next_ones || '])', '|') filter (where c.next_ones <> ''),
@@ -23445,10 +23370,7 @@ begin
   into pairs, singles
   from (
     select left(s.stem, 1) as first_one, string_agg(substr(s.stem, 2), '') as next_ones, bool_or(length(s.stem) = 1) as is_single
-    from unnest(stems) as s (stem)
-    where s.stem ~ unspaced
-    group by left(s.stem, 1)
-  ) c;
+    from unnest(stems) as s (stem) where s.stem ~ unspaced group by left(s.stem, 1)) c;
   return nullif(concat_ws('|',
     '(?<![[:alnum:]])(?:' || begins || ')[[:alpha:]]*', '(?:' || parts || ')[[:lower:]]*',
     '(?:' || symbols || ')[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*', '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
@@ -23487,8 +23409,7 @@ return coalesce((
       or pg_catalog.upper(w.written collate pg_catalog.pg_c_utf8) <> pg_catalog.upper(w.once collate pg_catalog.pg_c_utf8))
     and (w.visible ~ pattern or w.once ~ pattern or w.spelt ~ pattern)
 ), pattern);
-comment on function search.with_written_forms is 'A pattern of passage_pattern() that also matches the words of this text whose '
-  'plain forms it matches: those with accents, marks or invisible characters.';
+comment on function search.with_written_forms is 'A passage_pattern() that also matches words with accents or marks.';
 
 create function search.passage(content text, pattern text) returns text
 language plpgsql stable parallel safe set search_path = ''
@@ -23507,8 +23428,7 @@ begin
   return substr(content, greatest(place - 300, 1), 1500);
 end
 $$;
-comment on function search.passage is
-  '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
+comment on function search.passage is '1500 characters of a text around the first match of a pattern, or else the first 1500.';
 
 -- Counts, from each match on, the different words within the width. The first five letters stand for a word, so that
 -- forms of one word count once.
@@ -23601,27 +23521,23 @@ end
 $$;
 comment on function search.snippet is 'About 240 characters of a text that hold the most words of a pattern, with ** around '
   'them, or the beginning of the text if none matches. At most 750 bytes.';
-
 grant execute on function search.truncate_to_bytes, search.passage_pattern, search.with_written_forms, search.passage,
   search.densest_place, search.snippet to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/080-snippet.sql
 --! Included 150-search/090-score-words.sql
 -- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has
 -- collected.
-
 create function search.query_words(query text, languages text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
   select w.lexeme from pg_catalog.unnest(words.of_query_in(query, languages)) as w (lexeme)
   order by pg_catalog.length(w.lexeme) desc, w.lexeme collate "C"
   limit 64);
-comment on function search.query_words is
-  'The words of a query by which memories are scored: the 64 longest, because long words are rare.';
+comment on function search.query_words is 'The words of a query that are scored: the 64 longest, because long words are rare.';
 
 create type search.scored_words as (words search.ranked_memories, contexts search.ranked_memories, weights double precision[],
   average_length double precision);
-comment on type search.scored_words is 'Scores of memories by words (BM25), alone and together with their predecessors, with the '
-  'weights of the words and the average length that they were scored by.';
+comment on type search.scored_words is 'BM25 scores of memories, alone and with predecessors, and the weights used.';
 
 -- Reads each text once, counts how often it has each word, and computes the scores of memories alone and of memories
 -- with their predecessors from the same counts.
@@ -23679,7 +23595,7 @@ begin
           group by w.place) h using (place))) as weights
   ), to_score as (
     select false as is_context, o.packet_id, o.length / n.average_length as length_ratio, o.occurrences,
-    null::double precision[] as more_occurrences
+      null::double precision[] as more_occurrences
     from own o cross join total n
     where o.occurrences is not null
     union all
@@ -23714,13 +23630,11 @@ $$;
 comment on function search.score_words is
   'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). Without weights, '
   'the memories ids are all that match the search, and words are weighed by their rarity among these.';
-
 grant execute on function search.query_words, search.score_words to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/090-score-words.sql
 --! Included 150-search/100-find-words.sql
 -- The retriever over words. find_hits() calls find_words() for modes hybrid and lexical; so do the routes of
 -- memory_find and its suggestions.
-
 create function search.first_candidates(found search.ranked_memories, candidates integer, others uuid[] default '{}')
 returns search.ranked_memories
 language sql immutable parallel safe set search_path = ''
@@ -23791,8 +23705,7 @@ begin
     select i.id from unnest(ids) with ordinality as i (id, place) where i.id <> all (archived) order by i.place) end;
 end
 $$;
-comment on function search.not_archived is
-  'Those of these memories, all of which the caller may read, that are not archived by now, in the same order.';
+comment on function search.not_archived is 'Those of these memories that are not archived by now, in the same order.';
 
 -- Collects candidates, from the few matches or from the index of words, adds what follows the best of them and what
 -- was found by meaning, and scores all of them by one call.
@@ -23848,7 +23761,6 @@ comment on function search.find_words is 'Retriever over the words of memories, 
   'the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the '
   'best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of '
   'its text. known_weights: what ranking.weigh_words() answered for these words, scopes and project, if it was asked already.';
-
 grant execute on function search.first_candidates, search.successors, search.matching, search.not_archived, search.find_words
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/100-find-words.sql
@@ -23913,13 +23825,11 @@ end
 $$;
 comment on function search.find_version_words is 'Retriever over texts that memories had at a time and have no longer. It reads '
   'versions that the caller may read, of memories that it may read: at most the 20,000 that were replaced first after that time.';
-
 grant execute on function search.find_version_words to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/110-find-version-words.sql
 --! Included 150-search/120-find-meaning.sql
 -- The retriever over vectors. find_hits() calls find_meaning() for contents, contexts and reasoning steps; the other
 -- functions are the ways in which it can compare or scan vectors.
-
 create function search.score_vectors(request search.search_request, embedding_type text, source search.search_source, ids uuid[])
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
@@ -23938,7 +23848,7 @@ begin
     from (
       select * from (
         select distinct on (m.packet_id) m.packet_id, m.chunk_index,
-        m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
+          m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
         from public.memory_embeddings m %s
         where %s m.model = $3 and m.embedding_type = $4 %s and %s
         order by m.packet_id, distance
@@ -23958,8 +23868,7 @@ begin
   return answer;
 end
 $$;
-comment on function search.score_vectors is
-  'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
+comment on function search.score_vectors is 'Compares vectors one by one: of these memories or, if null, of all that match.';
 
 -- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the
 -- plan.
@@ -23998,8 +23907,7 @@ begin
   return answer;
 end
 $$;
-comment on function search.score_own_vectors is 'Compares the vectors of these memories one by one, where own_row_condition is '
-  'all that they must match. It is score_vectors() with a plan that PostgreSQL keeps.';
+comment on function search.score_own_vectors is 'score_vectors() on own_row_condition, with a plan that is kept.';
 
 create function search.scan_width(candidates integer, index_rows real) returns integer
 language sql immutable parallel safe set search_path = ''
@@ -24018,8 +23926,7 @@ return pg_catalog.format($sql$
   limit $3$sql$,
   embeddings.embedding_expression(request.dimensions), request.model, embedding_type, packets.in_bucket('m', bucket),
   request.current_or_past_condition);
-comment on function search.joined_scan is
-  'The statement that scans an index of vectors where filters need columns of packet_store.';
+comment on function search.joined_scan is 'The statement that scans an index of vectors, with filters on packet_store.';
 
 -- Compares few memories one by one; otherwise it scans the HNSW index of each bucket, with a higher limit while too
 -- few memories come back; if contents are still too few, it compares all that match.
@@ -24102,8 +24009,7 @@ begin
   return answer;
 end
 $$;
-comment on function search.find_vectors is 'The memories with the nearest vectors of a type, as find_meaning() answers them, '
-  'archived ones among them where no filter needs columns of packet_store.';
+comment on function search.find_vectors is 'find_meaning() with archived memories, where no filter needs packet_store.';
 
 create function search.find_meaning(request search.search_request, embedding_type text) returns search.ranked_memories
 language plpgsql stable set search_path = ''
@@ -24124,14 +24030,12 @@ $$;
 comment on function search.find_meaning is
   'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their '
   'predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
-
 grant execute on function search.score_vectors, search.score_own_vectors, search.scan_width, search.joined_scan,
   search.find_vectors, search.find_meaning to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/120-find-meaning.sql
 --! Included 150-search/130-find-recent.sql
 -- The retriever of a search without a query. find_hits() calls it for mode recent, and the suggestions of memory_find
 -- call it too.
-
 create function search.find_recent(request search.search_request) returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
@@ -24154,13 +24058,11 @@ begin
 end
 $$;
 comment on function search.find_recent is 'Retriever of a search without a query: memories that match the filters, newest first.';
-
 grant execute on function search.find_recent to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/130-find-recent.sql
 --! Included 150-search/140-find-in-graph.sql
 -- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph
 -- and deep.
-
 create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
 comment on type search.graph_matches is 'The answer of the graph retriever. memories: best first; entities: those that the query '
   'names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
@@ -24195,7 +24097,7 @@ begin
       select * from unnest($1) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
     ), related as materialized (
       select distinct on (e.relationship_id) n.place, n.confidence * e.confidence as score, e.relationship_id,
-      null::uuid as fact_id,
+        null::uuid as fact_id,
         row(e.source_entity, e.relationship_type, e.target_entity, case when e.is_outgoing then 'outgoing' else 'incoming' end,
           e.confidence, array[e.relationship_id], null, null)::public.graph_step as step
       from graph.edges_of($2, 10000) e join nodes n on n.place = ($3)[e.place]
@@ -24214,8 +24116,7 @@ begin
         (select distinct e.packet_id from public.relationship_evidence e
          where e.relationship_id = s.relationship_id and (e.ttl is null or e.ttl > now())
          order by e.packet_id desc limit 20)
-        union all
-        select f.packet_id from graph.packets_of_fact(s.fact_id) as f (packet_id) where s.fact_id is not null
+        union all select f.packet_id from graph.packets_of_fact(s.fact_id) as f (packet_id) where s.fact_id is not null
       ) m
       limit %s
     ), best as (
@@ -24249,7 +24150,6 @@ $$;
 comment on function search.find_in_graph is 'Retriever over the entity graph: memories that state the relations and facts within '
   'two steps of the entities that the query names. The score of a memory is the confidence of the best path to a relation or '
   'fact that it states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
-
 grant execute on function search.find_in_graph to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/140-find-in-graph.sql
 --! Included 150-search/150-boost.sql
@@ -24295,40 +24195,33 @@ create function search.plain_name(speaker text) returns text
 language sql immutable parallel safe
 return trim(regexp_replace(
   case when octet_length(speaker) = length(speaker) then lower(speaker) else words.fold(speaker) end, '[^[:alnum:]]+', ' ', 'g'));
-comment on function search.plain_name is 'The name of a speaker in the form of named_speakers(): its words in the form of '
-  'words.fold(), with single spaces between them.';
+comment on function search.plain_name is 'The name of a speaker in the form of named_speakers(), with single spaces.';
 
 create function search.is_named(name text, names text, patterns text[]) returns boolean
 language sql immutable parallel safe
 return coalesce(strpos(names, ' ' || name || ' ') > 0 or name || ' ' like any (patterns), false);
-comment on function search.is_named is 'True if the whole plain_name() of a speaker is among the words that named_speakers() '
-  'returned, or if it begins like one of first_name_patterns().';
+comment on function search.is_named is 'True if a plain name is among the named speakers or begins like one of the first names.';
 
 create function search.lift_by_speaker(score real, is_named boolean, weight real) returns real
 language sql immutable parallel safe return case when is_named then score * (1 + weight * (1 - score)) else score end;
-comment on function search.lift_by_speaker is 'Score of a memory that a speaker said whom the query names. A score of 0.5 is '
-  'raised by half of the weight; 0 and 1 stay as they are.';
+comment on function search.lift_by_speaker is 'Score of a memory whose speaker the query names; 0 and 1 stay as they are.';
 
 create function search.lift_by_next(score real, next real, weight real) returns real
 language sql immutable parallel safe return case when next > 0 then score + weight * next * (1 - score) else score end;
-comment on function search.lift_by_next is 'Score of a memory, given that of the next memory in its thread: what is answered '
-  'well is itself likely to be meant. At most 1.';
+comment on function search.lift_by_next is 'Score of a memory, given that of the next one in its thread; at most 1.';
 
 create function search.lift_by_path(score real, path real) returns real
 language sql immutable parallel safe
 return case when path is not null then coalesce(score, 0) + 0.3::real * path * (1 - coalesce(score, 0)) else score end;
-comment on function search.lift_by_path is
-  'Score of a memory that states a relation on a path of this confidence from an entity of the query. At most 1.';
+comment on function search.lift_by_path is 'Score of a memory that states a relation on a path of this confidence; at most 1.';
 
 create function search.lift_by_thread(score real, best real, weight real) returns real
 language sql immutable parallel safe return (score + weight * best) / (1 + weight);
-comment on function search.lift_by_thread is
-  'Score of a memory, given the best score in its thread. The best of a thread, and a memory without a thread, keep their score.';
+comment on function search.lift_by_thread is 'Score of a memory, given the best score in its thread, which keeps its own.';
 
 create function search.relevance(similarity real, midpoint real, slope real) returns real
 language sql immutable parallel safe return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
-comment on function search.relevance is
-  'Relevance from 0 to 1 of a memory with this cosine similarity to the query, by the map of the model.';
+comment on function search.relevance is 'Relevance of a memory with this cosine similarity, by the map of the model.';
 
 create function search.word_tests(lexemes text[], query text default null, languages text[] default '{}') returns tsquery[]
 language sql immutable parallel safe set search_path = ''
@@ -24347,9 +24240,7 @@ begin atomic
       where other.lexeme = l.lexeme
         or pg_catalog.strpos(other.lexeme, l.lexeme) > 0 and (pg_catalog.length(l.lexeme) > 1 or other.lexeme ~ '[-_/.:@#\\]')
         or other.lexeme = any (w.forms))::tsquery as test
-    from pg_catalog.unnest(lexemes) with ordinality as l (lexeme, place)
-    left join written w on w.lexeme = l.lexeme
-  ) t;
+    from pg_catalog.unnest(lexemes) with ordinality as l (lexeme, place) left join written w on w.lexeme = l.lexeme) t;
 end;
 comment on function search.word_tests is 'For each word of a query, what a memory that has it matches: the word itself, another '
   'form of it, or an identifier of the query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
@@ -24359,8 +24250,7 @@ language sql immutable parallel safe
 return (
   select (sum(w.weight) filter (where words @@ w.test) / nullif(sum(w.weight), 0))::real
   from unnest(tests, weights) as w (test, weight));
-comment on function search.word_share is 'Share from 0 to 1 of the words of a query that a memory has, each weighed by its '
-  'rarity, given the word_tests() of the query. It is the relevance of a memory that no vector was compared with.';
+comment on function search.word_share is 'The weighed share of the words of a query that a memory has, by its word_tests().';
 
 create function search.relevance_of_words(share real, are_pairs boolean) returns real
 language sql immutable parallel safe return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
@@ -24371,8 +24261,7 @@ comment on function search.relevance_of_words is
 
 create function search.recency(age interval, half_life_days double precision) returns real
 language sql immutable parallel safe
-return power(
-  0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
+return power(0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
 comment on function search.recency is '1 for what happened now, 0.5 after one half-life, 0.25 after two, and so on.';
 
 create function search.max_boost(settings public.search_settings) returns real
@@ -24385,7 +24274,6 @@ return (1 + settings.recency_boost * recency + settings.importance_boost * impor
 comment on function search.boost is
   'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a higher one only if its score is more '
   'than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and never less than 83 %.';
-
 grant execute on function search.lift_by_context, search.lift_by_chunk, search.named_speakers, search.first_name_patterns,
   search.plain_name, search.is_named, search.lift_by_speaker, search.lift_by_next, search.lift_by_thread, search.lift_by_path,
   search.relevance, search.word_tests, search.word_share, search.relevance_of_words, search.recency, search.max_boost,
@@ -24394,7 +24282,6 @@ grant execute on function search.lift_by_context, search.lift_by_chunk, search.n
 --! Included 150-search/160-fuse.sql
 -- Makes one ranked list from the answers of the retrievers. find_hits() calls fuse(), and search_memory() and
 -- memory_find for the graph alone. Its statement goes step by step from retrieved to relevant.
-
 create function search.fuse(request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
   meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories,
   related search.ranked_memories default null) returns search.ranked_hits
@@ -24429,21 +24316,17 @@ begin
     select w.packet_id, w.position, w.score as bm25, null::real as context_bm25, null::real as similarity,
       null::real as context_similarity, null::integer as chunk, false as is_reasoning, null::real as path
     from unnest(words.ids, words.scores) with ordinality as w (packet_id, score, position)
-    union all
-    select w.packet_id, w.position, null, w.score, null, null, null, false, null
+    union all select w.packet_id, w.position, null, w.score, null, null, null, false, null
     from unnest(context_words.ids, context_words.scores) with ordinality as w (packet_id, score, position)
-    union all
-    select n.packet_id, n.position, null, null, n.score, null, n.chunk, false, null
+    union all select n.packet_id, n.position, null, null, n.score, null, n.chunk, false, null
     from unnest(meaning.ids, meaning.scores, meaning.chunks) with ordinality as n (packet_id, score, chunk, position)
-    union all
-    select n.packet_id, n.position, null, null, null, n.score, null, false, null
+    union all select n.packet_id, n.position, null, null, null, n.score, null, false, null
     from unnest(context_meaning.ids, context_meaning.scores) with ordinality as n (packet_id, score, position)
     union all
     -- A memory is as near as its content or its reasoning steps, whichever is nearer.
     select n.packet_id, n.position, null, null, n.score, null, null, true, null
     from unnest(reasoning.ids, reasoning.scores) with ordinality as n (packet_id, score, position)
-    union all
-    select g.packet_id, g.position, null, null, null, null, null, false, g.score
+    union all select g.packet_id, g.position, null, null, null, null, null, false, g.score
     from unnest(related.ids, related.scores) with ordinality as g (packet_id, score, position)
   ), candidates as (
     select f.packet_id, min(f.position) as position, max(f.bm25) as bm25, max(f.context_bm25) as context_bm25,
@@ -24478,7 +24361,7 @@ begin
         (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
       from (
         select e.embedding_type, e.chunk_index,
-        (1 - (e.compared_vector operator(extensions.<=>) query_vector))::real as similarity
+          (1 - (e.compared_vector operator(extensions.<=>) query_vector))::real as similarity
         from public.memory_embeddings e
         where compares and (c.similarity is null or c.chunk > 0 or (has_contexts and c.context_similarity is null))
           and (c.position <= 2 * request.k or c.chunk > 0 or request.threshold is not null)
@@ -24657,17 +24540,14 @@ end
 $$;
 comment on function search.fuse is 'The k best of the retrieved memories. Scores of words are relative to the best hit, scores '
   'of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
-
 grant execute on function search.fuse to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/160-fuse.sql
 --! Included 150-search/170-fit-hits.sql
 -- Trims the hits of a search to the tokens that its caller has room for. close_search() calls fit_hits(); memory_find
 -- and summaries estimate tokens by token_estimate().
-
 create function search.token_estimate(text text) returns integer
 language sql immutable parallel safe set search_path = '' return pg_catalog.ceil(pg_catalog.octet_length(text) / 3.0)::integer;
-comment on function search.token_estimate is
-  'Upper estimate of the tokens of a text: a third of its bytes, which holds for prose, code and most scripts.';
+comment on function search.token_estimate is 'Upper estimate of the tokens of a text: a third of its bytes.';
 
 -- Counts in two passes, so that more hits with previews are preferred to fewer hits with whole texts.
 create function search.fit_hits(hits public.memory_hit[], max_tokens integer, out fitted public.memory_hit[], out cut jsonb)
@@ -24719,13 +24599,11 @@ end
 $$;
 comment on function search.fit_hits is 'Trims hits to about max_tokens: contents become previews, the last hits first, and hits '
   'that still do not fit are left out. cut: numbers of previews and of hits left out; null without a limit.';
-
 grant execute on function search.token_estimate, search.fit_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/170-fit-hits.sql
 --! Included 150-search/180-open-search.sql
 -- The beginning of a search: arguments are checked, and its mode, languages and settings are decided.
 -- search_memory(), memory_find and recall_lessons() call open_search().
-
 create function search.check_search(
   query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
   packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb, needs_filter boolean default true) returns void
@@ -24822,8 +24700,7 @@ begin
   return case when language is null then settings.languages else array[language] end;
 end
 $$;
-comment on function search.query_languages is
-  'The languages in which the words of a query are matched: the given one, or those of the tenant.';
+comment on function search.query_languages is 'The languages in which a query is matched: the given one, or the tenant''s.';
 
 -- Fills the request in an order that matters: more_like_this() brings the vector that choose_mode() looks for, and
 -- the mode decides about min_relevance.
@@ -24875,16 +24752,13 @@ begin
   return request;
 end
 $$;
-comment on function search.open_search is 'Begins a search: checks its arguments and decides its mode. Conditions are added by '
-  'the function that calls it. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
-
+comment on function search.open_search is 'Begins a search: checks its arguments and decides its mode; conditions follow.';
 grant execute on function search.query_languages, search.check_search, search.choose_mode, search.open_search
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/180-open-search.sql
 --! Included 150-search/185-words-for-vector.sql
 -- The text that the vector of a query is made of. The gateway asks words_for_vector() before it calls the embedding
 -- model for a search.
-
 create function search.recent_speakers(project_id text) returns text[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 -- The plan does not depend on the project, and planning takes longer than reading the rows.
@@ -24906,8 +24780,7 @@ begin
     where n.speaker is not null);
 end
 $$;
-comment on function search.recent_speakers is
-  'Who speaks in the newest 100 memories of each scope of a project that the caller may read, in lower case.';
+comment on function search.recent_speakers is 'Who speaks in the newest 100 memories of each scope, in lower case.';
 
 -- Weighs the words of the query among the memories of the project; a weight below that of common_word_share marks a
 -- word as common, and common names are left out.
@@ -24955,13 +24828,11 @@ comment on function search.words_for_vector is 'The text of which the gateway ma
   '(common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all '
   'memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or '
   'if nothing else were left. Only memories that the caller may read are counted.';
-
 grant execute on function search.recent_speakers, search.words_for_vector to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/185-words-for-vector.sql
 --! Included 150-search/190-more-like-this.sql
 -- A search for memories similar to a given one: its words and its vector take the place of a query. open_search()
 -- calls it where packet_id is given.
-
 create function search.more_like_this(request search.search_request, packet_id uuid) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
@@ -24993,13 +24864,11 @@ end
 $$;
 comment on function search.more_like_this is 'A search for the 25 most frequent words of a memory, as they are stored, and for '
   'its vector. Raises L9OWN if the memory does not exist or is not visible.';
-
 grant execute on function search.more_like_this to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/190-more-like-this.sql
 --! Included 150-search/200-find-hits.sql
 -- Runs the retrievers that the mode of a search asks for, and hands their answers to fuse(). search_memory(),
 -- recall_lessons() and memory_find call it once they have narrowed the request.
-
 create function search.find_hits(request search.search_request, related search.ranked_memories default null)
 returns search.ranked_hits
 language plpgsql stable set search_path = ''
@@ -25056,9 +24925,7 @@ begin
   return answer;
 end
 $$;
-comment on function search.find_hits is 'Runs the retrievers of the mode of a narrowed search, and fuses their answers with '
-  'memories that the graph relates to entities of the query.';
-
+comment on function search.find_hits is 'Runs the retrievers of the mode, and fuses their answers with those of the graph.';
 grant execute on function search.find_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/200-find-hits.sql
 --! Included 150-search/210-close-search.sql
@@ -25083,8 +24950,7 @@ begin
   return hits;
 end
 $$;
-comment on function search.log_hits is
-  'Writes hits to the access log, and returns them, each with its access_id. Hits: memory_hit or found_memory.';
+comment on function search.log_hits is 'Writes hits (memory_hit or found_memory) to the access log; adds each one''s access_id.';
 
 create function search.place_hits(hits anyarray, as_of timestamptz default null) returns anyarray
 language plpgsql stable set search_path = ''
@@ -25107,8 +24973,7 @@ begin
   return answer;
 end
 $$;
-comment on function search.place_hits is
-  'Adds the standing to hits, and puts what is superseded after its successors. Hits: memory_hit or found_memory.';
+comment on function search.place_hits is 'Adds the standing to hits (memory_hit or found_memory); successors come first.';
 
 create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb) returns uuid
 language plpgsql volatile set search_path = ''
@@ -25126,16 +24991,14 @@ begin
     query => audit_search.query);
 end
 $$;
-comment on function search.audit_search is
-  'Writes the audit row of a search that returns these memories, with more details, and returns its id.';
+comment on function search.audit_search is 'Writes the audit row of a search that returns these memories; returns its id.';
 
 create function search.words_notice(lexemes text[], mode text) returns text
 language sql immutable parallel safe
 return case when lexemes = '{}' then
   'The query has only common words or signs, which are not looked for'
   || case when mode = 'hybrid' then ': searched by meaning only.' else '; name what you are looking for.' end end;
-comment on function search.words_notice is 'Tells that a query was searched without words, because it has none that tell '
-  'memories apart; null if it has some, or if none were asked for.';
+comment on function search.words_notice is 'Tells that a query has no words that tell memories apart, if it was to be searched.';
 
 -- Trims before it writes, so that the audit row and the access log name the hits that the caller is really shown.
 create function search.close_search(request search.search_request, ranked search.ranked_hits) returns public.search_result
@@ -25168,16 +25031,13 @@ begin
   return result;
 end
 $$;
-comment on function search.close_search is
-  'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
-
+comment on function search.close_search is 'Ends a search: standing, trimming, searched, audit row and access log.';
 grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/210-close-search.sql
 --! Included 150-search/220-search-memory.sql
 -- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
 -- other files in order: open, narrow, find, close.
-
 create function public.search_memory(query text default null, k integer default 10, mode text default 'hybrid',
   scopes text[] default null, project_id text default null, kinds text[] default null, tags text[] default null,
   tags_match text default 'any', since timestamptz default null, until timestamptz default null, thread_id text default null,
@@ -25217,7 +25077,8 @@ begin
   request.hides_archived := include_archived is not true and as_of is null;
   request.own_row_condition := search.own_conditions('m', scopes, only_project, request.branch);
   request.word_filter := row(
-    scopes, only_project, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
+    scopes, only_project, false, null, null, kinds, packets.wanted_tag_keys(tags), tags_match = 'all', since, until, thread_id,
+    creator, packet_id, as_of,
     speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch),
     field_conditions, search.archived_condition('p', request.hides_archived),
@@ -25270,13 +25131,11 @@ comment on function public.search_memory is 'Finds memories that the caller may 
   '(query_vector, made by model; without it a hybrid search is a lexical one), by both or by relations (graph). Without a query: '
   'those similar to packet_id, or the newest that match the filters. k: 1 to 100. project_id, branch: also those without one. '
   'max_tokens: from 500. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
-
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/220-search-memory.sql
 --! Included 150-search/230-find-where.sql
 -- Memories by conditions on their fields, for lists. The gateway calls find_where() for the argument where of GraphQL
 -- connections.
-
 create type search.where_matches as (packet_ids uuid[], notice text);
 comment on type search.where_matches is 'Memories with certain fields. notice: a sentence for the caller if there may be more.';
 
@@ -25307,8 +25166,7 @@ begin
 end
 $$;
 comment on function search.find_where is 'The memories that the caller may read and whose fields satisfy a where, for lists: '
-  'through an index of one of the fields, or else by looking at each, at most at the newest 20,000. Errors: L9VAL, L9LIM, L9AUT.';
-
+  'through an index of one of the fields, or else by looking at each, at most at the newest 20,000.';
 grant execute on function search.find_where to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/230-find-where.sql
 --! Included 155-find/000-schema.sql
@@ -25320,7 +25178,6 @@ grant usage on schema find to l9_agent, l9_admin, l9_platform_admin;
 --! Included 155-find/010-find-settings.sql
 -- How memory_find weighs its hits in a tenant: a row only for a tenant that changed a default. set_find_settings()
 -- writes it; rank_hits() reads it by current_settings().
-
 create table public.find_settings (
   tenant_id uuid primary key references public.tenants,
   match_weight real not null,
@@ -25346,23 +25203,19 @@ comment on column public.find_settings.citation_weight is 'Weight of how many me
 comment on column public.find_settings.half_life_days is
   'Maps kinds to the days after which recency is one half; default is used for all other kinds.';
 comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';
-
 alter table public.find_settings enable row level security, force row level security;
-
 create policy tenant_isolation on public.find_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.find_settings for select to l9_agent, l9_admin using (true);
 create policy platform_override on public.find_settings for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('find_settings')));
 create policy definer_functions on public.find_settings to l9_owner using (true);
-
 comment on policy tenant_isolation on public.find_settings is
   'A call uses the settings of its caller''s tenant, also for an operator.';
 comment on policy scope_access on public.find_settings is 'Every caller in the tenant may read how its hits are ranked.';
 comment on policy platform_override on public.find_settings is
   'Operators read the settings of their own tenant, and each read is audited.';
 comment on policy definer_functions on public.find_settings is 'set_find_settings() writes the settings.';
-
 grant select on public.find_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_find_settings() checks the values.
 
@@ -25373,17 +25226,11 @@ create trigger _500_audit after insert or update on public.find_settings
 create function find.default_settings() returns public.find_settings
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-declare
-  settings public.find_settings;
 begin
-  settings.match_weight := 0.4;
-  settings.recency_weight := 0.3;
-  settings.proximity_weight := 0.2;
-  settings.citation_weight := 0.1;
-  settings.half_life_days :=
-    '{"default": 90, "decision": 365, "runbook": 365, "document": 365, "section": 365, "ddl": 365, "release_note": 180, '
-    '"todo": 30, "pr_context": 14, "event": 14}';
-  return settings;
+  return jsonb_populate_record(null::public.find_settings, '{
+    "match_weight": 0.4, "recency_weight": 0.3, "proximity_weight": 0.2, "citation_weight": 0.1, "half_life_days": {
+      "default": 90, "decision": 365, "runbook": 365, "document": 365, "section": 365, "ddl": 365, "release_note": 180,
+      "todo": 30, "pr_context": 14, "event": 14}}');
 end
 $$;
 comment on function find.default_settings is 'The defaults of all tenants. They stand only here.';
@@ -25401,30 +25248,16 @@ begin
   return settings;
 end
 $$;
-comment on function find.current_settings is
-  'The settings of the caller''s tenant. If the tenant has none, the defaults, with null as tenant_id.';
-
+comment on function find.current_settings is 'The settings of the caller''s tenant, or else the defaults, without tenant_id.';
 grant execute on function find.default_settings, find.current_settings to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/010-find-settings.sql
 --! Included 155-find/020-set-find-settings.sql
 -- Administrators change the weights of memory_find in their tenant here, over GraphQL and psql.
-
 create function find.check_settings(settings public.find_settings) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-declare
-  name text;
-  value real;
 begin
-  for name, value in
-    select w.key, w.value::real
-    from jsonb_each_text(to_jsonb(settings)) as w
-    where w.key in ('match_weight', 'recency_weight', 'proximity_weight', 'citation_weight')
-  loop
-    if value not between 0 and 1 then
-      perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1', name), name);
-    end if;
-  end loop;
+  perform search.check_weights(to_jsonb(settings), '{match_weight,recency_weight,proximity_weight,citation_weight}');
   if settings.match_weight + settings.recency_weight + settings.proximity_weight + settings.citation_weight = 0 then
     perform identity.raise_error('L9VAL', 'match_weight: one of the four weights must be above 0', 'match_weight');
   end if;
@@ -25442,39 +25275,34 @@ as $$
 declare
   admin administration.administrator := administration.require_administrator(set_find_settings.tenant_id);
   settings public.find_settings := find.default_settings();
-  saved public.find_settings;
 begin
   perform administration.require_whole_token(admin);
   settings.tenant_id := admin.target_tenant_id;
   settings.updated_at := now();
   insert into public.find_settings as s select settings.* on conflict do nothing;
   select s.* into settings from public.find_settings s where s.tenant_id = admin.target_tenant_id for update;
-  settings.match_weight := coalesce(set_find_settings.match_weight, settings.match_weight);
-  settings.recency_weight := coalesce(set_find_settings.recency_weight, settings.recency_weight);
-  settings.proximity_weight := coalesce(set_find_settings.proximity_weight, settings.proximity_weight);
-  settings.citation_weight := coalesce(set_find_settings.citation_weight, settings.citation_weight);
+  settings := jsonb_populate_record(settings, jsonb_strip_nulls(jsonb_build_object(
+    'match_weight', set_find_settings.match_weight, 'recency_weight', set_find_settings.recency_weight,
+    'proximity_weight', set_find_settings.proximity_weight, 'citation_weight', set_find_settings.citation_weight)));
   perform find.check_settings(settings);
   settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_find_settings.half_life_days);
-  update public.find_settings s
-  set match_weight = settings.match_weight, recency_weight = settings.recency_weight,
-    proximity_weight = settings.proximity_weight, citation_weight = settings.citation_weight,
-    half_life_days = settings.half_life_days, updated_at = clock_timestamp()
+  settings.updated_at := clock_timestamp();
+  update public.find_settings s set (
+    tenant_id, match_weight, recency_weight, proximity_weight, citation_weight, half_life_days, updated_at) = (select settings.*)
   where s.tenant_id = admin.target_tenant_id
-  returning s.* into saved;
-  return saved;
+  returning s.* into settings;
+  return settings;
 end
 $$;
 comment on function public.set_find_settings is
   'Changes the given weights and half-lives of memory_find in a tenant, from the next call on. The weights count relative to '
   'their sum. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes '
   'and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
-
 grant execute on function public.set_find_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/020-set-find-settings.sql
 --! Included 155-find/030-score.sql
 -- The ranking of memory_find. These functions are pure: the same arguments give the same score, in any tenant and at any time.
 -- They set no search_path, so that they are inlined; their bodies were parsed when they were created.
-
 create function find.proximity(project_id text, branch text, org_id uuid, asked_project text, asked_branch text, own_org uuid)
 returns real
 language sql immutable parallel safe
@@ -25490,8 +25318,7 @@ comment on function find.proximity is
 
 create function find.citation_share(agents bigint) returns real
 language sql immutable parallel safe return (agents / (agents + 2.0))::real;
-comment on function find.citation_share is
-  'How much rests on a memory, from 0 to 1: 0.33 for one agent that cites it, 0.5 for two, 0.83 for ten. It never reaches 1.';
+comment on function find.citation_share is 'How much rests on a memory: 0.33 for one agent that cites it, 0.5 for two.';
 
 create function find.score(matches real, recency real, proximity real, citations real, weights public.find_settings) returns real
 language sql immutable parallel safe
@@ -25502,7 +25329,6 @@ comment on function find.score is 'The score of a hit of memory_find, from 0 to 
   '0.2 × proximity + 0.1 × citations. matches: the score of words (fast), of words and meaning (hybrid, deep) or of the path '
   '(graph), relative to this search; recency: search.recency() of the event''s age and the half-life of the kind; proximity: '
   'find.proximity(); citations: find.citation_share(). Each is from 0 to 1, and the weights count relative to their sum.';
-
 grant execute on function find.proximity, find.citation_share, find.score to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/030-score.sql
 --! Included 155-find/040-confidence.sql
@@ -25524,13 +25350,11 @@ comment on function find.confidence is
   'query, and its lead: by how much its match is above that of the next best memory, or below that of the best one (negative). '
   'By logistic regressions of judged hits of Cranfield and QMSum and of hits of questions about another subject (npm run eval -- '
   'confidence); the path adds half of what is missing to 1, which was not measured. Low for all means that nothing fits.';
-
 grant execute on function find.confidence to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/040-confidence.sql
 --! Included 155-find/050-find-types.sql
 -- The types of memory_find: what callers get (found_memory, find_suggestion, find_result), and what its steps hand
 -- on.
-
 create type public.found_memory as (packet_id uuid, access_id uuid, kind text, title text, snippet text, score real,
   confidence real, fields jsonb, is_cut boolean, scope text, project_id text, branch text, updated_at timestamptz,
   route_used text, explanation jsonb, standing public.standing);
@@ -25585,8 +25409,7 @@ comment on type find.find_filter is 'What memory_find narrows its search to; nul
 
 create type find.candidates as (ids uuid[], scores real[], relevances real[], chunks integer[], paths search.ranked_memories,
   explanations jsonb[], considered integer, left_out integer, request search.search_request);
-comment on type find.candidates is 'The answer of the retrievers: the memories that match best, with their scores, and the '
-  'request with what was decided meanwhile.';
+comment on type find.candidates is 'The answer of the retrievers: the best memories, their scores, and the request by then.';
 comment on column find.candidates.relevances is
   'Relevance by the map of the embedding model; null for what was not compared by vectors.';
 comment on column find.candidates.paths is
@@ -25596,7 +25419,6 @@ comment on column find.candidates.considered is 'How many candidates these were 
 --! Included 155-find/060-choose-route.sql
 -- Decides from the form of a query how memory_find searches for it. memory_find calls choose_route(), and its ranking
 -- looks for quoted phrases by the same functions.
-
 create function find.plain_text(text text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.btrim(pg_catalog.regexp_replace(
@@ -25608,15 +25430,13 @@ language sql immutable parallel safe set search_path = ''
 return array(
   select find.plain_text(coalesce(m.parts[1], m.parts[2]))
   from pg_catalog.regexp_matches(query, '"([^"]*[^"[:space:]][^"]*)"|“([^”]*[^”[:space:]][^”]*)”', 'g') as m (parts));
-comment on function find.quoted_phrases is
-  'The phrases that a query has between quotation marks, in the form of find.plain_text().';
+comment on function find.quoted_phrases is 'The phrases between quotation marks in a query, in the form of find.plain_text().';
 
 create function find.has_phrases(text text, phrases text[]) returns boolean
 language sql immutable parallel safe set search_path = ''
 return not exists (
   select from pg_catalog.unnest(phrases) as p (phrase) where pg_catalog.strpos(find.plain_text(text), p.phrase) = 0);
-comment on function find.has_phrases is
-  'True if a text contains all of these phrases word for word, ignoring case, accents and white space.';
+comment on function find.has_phrases is 'True if a text has all of these phrases, ignoring case, accents and white space.';
 
 create function find.looks_exact(query text) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -25627,8 +25447,7 @@ return find.quoted_phrases(query) <> '{}' or (
     or t.token ~ '^(?=.*[0-9])[0-9a-f]{7,64}$' or t.token ~ '^[A-Z]+[0-9][A-Z0-9]*$'
     or t.token ~ '^--?[a-z]' or t.token ~ '^#[0-9]+$' or t.token ~ '^\.?[A-Za-z0-9-]+\.[A-Za-z][A-Za-z0-9]*$')
   from pg_catalog.regexp_split_to_table(pg_catalog.btrim(query, e' \t\r\n'), '\s+') as t (token));
-comment on function find.looks_exact is 'True if a query has a quoted phrase, or consists of one to three identifiers or paths: '
-  'then its words say exactly what is meant.';
+comment on function find.looks_exact is 'True if a query has a quoted phrase, or is one to three identifiers or paths.';
 
 create function find.asks_for_relations(query text) returns boolean
 language sql immutable parallel safe
@@ -25650,14 +25469,12 @@ end
 $$;
 comment on function find.choose_route is 'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query '
   'looks exact, graph if it asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
-
 grant execute on function find.plain_text, find.quoted_phrases, find.has_phrases, find.looks_exact, find.asks_for_relations,
   find.choose_route to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/060-choose-route.sql
 --! Included 155-find/070-open-find.sql
 -- The beginning of memory_find: a request as open_search() makes it, changed to what find.rank_hits() needs.
 -- memory_find calls open_find() for each route; find.suggest() narrows to other filters.
-
 create function find.narrowed_to(request search.search_request, filter find.find_filter) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
@@ -25728,14 +25545,11 @@ begin
   return find.narrowed_to(request, filter);
 end
 $$;
-comment on function find.open_find is
-  'Begins a search on a route: checks its arguments, and says which candidates are wanted. Errors: L9VAL, L9LIM, L9AUT.';
-
+comment on function find.open_find is 'Begins a search on a route: checks its arguments, and says which candidates are wanted.';
 grant execute on function find.narrowed_to, find.open_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/070-open-find.sql
 --! Included 155-find/080-find-candidates.sql
 -- Runs the retrievers that a route of memory_find asks for. memory_find calls find_candidates().
-
 create function find.best_by_words(request search.search_request) returns find.candidates
 language plpgsql stable set search_path = ''
 as $$
@@ -25770,8 +25584,7 @@ begin
   return answer;
 end
 $$;
-comment on function find.best_by_words is
-  'The memories that match best by their words alone, with BM25 scores relative to the best.';
+comment on function find.best_by_words is 'The memories that match best by words, with BM25 scores relative to the best.';
 
 -- Route graph fuses only what the graph found; the other routes run find_hits(), to which deep gives the memories of
 -- the graph as one more retriever.
@@ -25813,20 +25626,17 @@ begin
   return answer;
 end
 $$;
-comment on function find.best_of_all is 'The memories that match best by words and meaning (route hybrid), by relations (graph) '
-  'or by all of these (deep); of route newest, the newest.';
+comment on function find.best_of_all is 'The memories that match best by words and meaning, relations, or all, or the newest.';
 
 create function find.find_candidates(request search.search_request, route text) returns find.candidates
 language sql stable set search_path = ''
 return case route when 'fast' then find.best_by_words(request) else find.best_of_all(request, route) end;
 comment on function find.find_candidates is 'Runs the retrievers of a route.';
-
 grant execute on function find.best_by_words, find.best_of_all, find.find_candidates to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/080-find-candidates.sql
 --! Included 155-find/090-rank-hits.sql
 -- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after
 -- each route.
-
 create function find.lean_fields(fields jsonb) returns jsonb
 language sql immutable parallel safe
 return (
@@ -25835,8 +25645,7 @@ return (
     else pg_catalog.to_jsonb(pg_catalog.left(f.value #>> '{}', 200) || '…') end), '{}')
   from pg_catalog.jsonb_each(fields) as f
   where pg_catalog.octet_length(f.value::text) <= 1000 or pg_catalog.jsonb_typeof(f.value) = 'string');
-comment on function find.lean_fields is
-  'Fields of a memory in a form that fits among hits: long texts are cut, long lists and objects left out.';
+comment on function find.lean_fields is 'Fields of a memory for a hit: long texts are cut, long lists and objects left out.';
 
 create type find.ranked as (hits public.found_memory[], left_out integer);
 comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because they are not relevant.';
@@ -25869,7 +25678,7 @@ begin
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
   ), measured as (
     select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp",
-    h.half_life_days,
+      h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
@@ -25887,8 +25696,7 @@ begin
          where c.packet_id = f.packet_id and c.content_hash = own.content_hash
            and packets.text_writer(m) not in (own.writer, 'job')
          limit max_citations)
-        union all
-        (select e.agent from public.fact_evidence e
+        union all (select e.agent from public.fact_evidence e
          where e.packet_id = f.packet_id and e.content_hash = own.content_hash and e.agent <> own.writer
          limit max_citations)
       ) a
@@ -25944,12 +25752,10 @@ $$;
 comment on function find.rank_hits is
   'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other '
   'than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
-
 grant execute on function find.lean_fields, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/090-rank-hits.sql
 --! Included 155-find/100-suggest.sql
 -- What a caller may try instead, when little was found. Every word and count comes from rows that the caller may read.
-
 create function find.known_words(request search.search_request) returns text[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 as $$
@@ -25976,8 +25782,7 @@ begin
       (select r.source_normalized as name from public.entity_relationships r
        where r.tenant_id = (request.caller).tenant_id and (r.ttl is null or r.ttl > now())
        order by r.source_normalized, r.relationship_id limit max_entities)
-      union all
-      (select r.target_normalized from public.entity_relationships r
+      union all (select r.target_normalized from public.entity_relationships r
        where r.tenant_id = (request.caller).tenant_id and (r.ttl is null or r.ttl > now())
        order by r.target_normalized, r.relationship_id limit max_entities)
     ) s);
@@ -26031,8 +25836,7 @@ begin
     and find.are_neighbours(substr(written, before + 1, 1), substr(meant, before + 1, 1));
 end
 $$;
-comment on function find.is_one_slip is
-  'True if a word is another one with two letters swapped, a letter missing or too many, or the letter of a neighbouring key.';
+comment on function find.is_one_slip is 'True if two words differ by letters swapped, missing, added or of a neighbouring key.';
 
 create function find.correction_of(word text, known text[]) returns text
 language sql stable parallel safe set search_path = ''
@@ -26090,8 +25894,7 @@ begin
   return nullif(answer, request.query);
 end
 $$;
-comment on function find.corrected is
-  'The query with each word that no memory of the search has replaced by its correction_of(). Null if there is none.';
+comment on function find.corrected is 'The query with unknown words replaced by their correction_of(); null if there is none.';
 
 create function find.matches_elsewhere(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = ''
@@ -26117,8 +25920,7 @@ begin
       and search.word_share(p.words, tests, scored.weights) >= request.min_relevance);
 end
 $$;
-comment on function find.matches_elsewhere is
-  'At most so many memories that match a search by their words or, without a query, its filters.';
+comment on function find.matches_elsewhere is 'At most so many memories that match by words or, without a query, filters.';
 
 -- A memory that fails two of the conditions is left out, because leaving out one of them would not find it.
 create function find.count_elsewhere(ids uuid[], filter find.find_filter) returns public.find_suggestion[]
@@ -26224,13 +26026,11 @@ end
 $$;
 comment on function find.suggest is 'What to try instead: a corrected spelling that finds something, and other kinds and '
   'branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
-
 grant execute on function find.known_words, find.are_neighbours, find.is_one_slip, find.correction_of, find.corrected,
   find.matches_elsewhere, find.count_elsewhere, find.found_elsewhere, find.suggest to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/100-suggest.sql
 --! Included 155-find/110-fit-hits.sql
 -- Trims the hits of memory_find to the tokens that its caller has room for. close_find() calls it.
-
 create function find.fit_hits(hits public.found_memory[], max_tokens integer, out fitted public.found_memory[], out cut jsonb)
 language plpgsql immutable parallel safe set search_path = ''
 as $$
@@ -26271,9 +26071,7 @@ begin
     'left_out', cardinality(hits) - cardinality(fitted));
 end
 $$;
-comment on function find.fit_hits is 'Trims hits to about max_tokens: first the fields of the last hits are left out, then hits. '
-  'cut: how many of each; null without a limit.';
-
+comment on function find.fit_hits is 'Trims hits to about max_tokens: fields of the last hits, then hits. cut: how many of each.';
 grant execute on function find.fit_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/110-fit-hits.sql
 --! Included 155-find/120-close-find.sql
@@ -26307,15 +26105,12 @@ begin
   return result;
 end
 $$;
-comment on function find.close_find is 'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, '
-  'and writes the audit row and the access log.';
-
+comment on function find.close_find is 'Ends a call of memory_find: standing, trimming, searched, audit row and access log.';
 grant execute on function find.close_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/120-close-find.sql
 --! Included 155-find/130-memory-find.sql
 -- The operation memory_find: choose a route, run its retrievers, rank, and end. A route that finds little is followed
 -- by the route deep, and then by suggestions.
-
 create function public.memory_find(query text default null, kinds text[] default null, project_id text default null,
   branch text default null, scopes text[] default null, k integer default 10, mode text default 'auto',
   "where" jsonb default null, since timestamptz default null, until timestamptz default null, max_tokens integer default null,
@@ -26367,7 +26162,6 @@ comment on function public.memory_find is 'Finds memories that the caller may re
   'nearness of project, citations. Without a query: the newest that match. project_id, branch: also those without one. mode: '
   'auto, fast or deep. k: 1 to 100. query_vector: made by model; vector_follows: if one is needed, nothing is searched. Audited, '
   'except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
-
 grant execute on function public.memory_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/130-memory-find.sql
 --! Included 160-world-model/000-schema.sql
@@ -26378,21 +26172,17 @@ grant usage on schema world_model to l9_agent, l9_admin, l9_platform_admin, l9_w
 --! EndIncluded 160-world-model/000-schema.sql
 --! Included 160-world-model/010-limits.sql
 -- Limits and forms that several tables and functions of this chapter share.
-
 create function world_model.max_description_bytes() returns integer language sql immutable parallel safe return 1000;
 
 create function world_model.is_version_number(value text) returns boolean
 language sql immutable parallel safe return value ~ '^\d{1,9}$';
 comment on function world_model.max_description_bytes is 'The maximum length of the description of a snapshot, in bytes.';
-comment on function world_model.is_version_number is
-  'True for the number of a version; where a snapshot or a version can be given, any other text must be the id of a snapshot.';
-
+comment on function world_model.is_version_number is 'True for a version number; another text must be the id of a snapshot.';
 grant execute on function world_model.max_description_bytes, world_model.is_version_number to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/010-limits.sql
 --! Included 160-world-model/015-world-model-settings.sql
 -- Whether facts change the world models of a tenant. Administrators set it over GraphQL and psql, and the triggers of
 -- facts ask takes_facts().
-
 create table public.world_model_settings (
   tenant_id uuid primary key references public.tenants,
   takes_facts boolean not null default true,
@@ -26404,16 +26194,13 @@ comment on column public.world_model_settings.tenant_id is 'The tenant.';
 comment on column public.world_model_settings.takes_facts is
   'True (the default) if facts that are extracted, or asserted with into_world, change the world model of their readers.';
 comment on column public.world_model_settings.updated_at is 'When the settings last changed.';
-
 alter table public.world_model_settings enable row level security, force row level security;
-
 create policy tenant_isolation on public.world_model_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.world_model_settings for select to l9_agent, l9_admin using (true);
 create policy platform_override on public.world_model_settings for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('world_model_settings')));
 create policy definer_functions on public.world_model_settings to l9_owner using (true);
-
 comment on policy tenant_isolation on public.world_model_settings is 'Callers read only the settings of their own tenant.';
 comment on policy scope_access on public.world_model_settings is
   'Every caller in the tenant may read whether its facts change the world.';
@@ -26421,7 +26208,6 @@ comment on policy platform_override on public.world_model_settings is
   'Operators read the settings of their own tenant, and each read is audited.';
 comment on policy definer_functions on public.world_model_settings is
   'set_world_model_settings() writes the settings, and triggers of facts read them.';
-
 grant select on public.world_model_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_world_model_settings() checks the caller.
 
@@ -26452,18 +26238,16 @@ comment on function public.set_world_model_settings is
   'Sets whether facts change the world models of a tenant (by default the caller''s own), from the next fact on. Values that '
   'facts brought into a world before stay there; they still go with their memories and with a retraction. For admins with an '
   'unlimited token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes settings.';
-
 grant execute on function public.set_world_model_settings to l9_admin, l9_platform_admin;
 
 create function world_model.takes_facts(tenant_id uuid) returns boolean
 language sql stable set search_path = ''
 return coalesce((select s.takes_facts from public.world_model_settings s where s.tenant_id = takes_facts.tenant_id), true);
-comment on function world_model.takes_facts is 'True if facts change the world models of this tenant. Not executable by callers.';
+comment on function world_model.takes_facts is 'True if facts change the world models of this tenant.';
 --! EndIncluded 160-world-model/015-world-model-settings.sql
 --! Included 160-world-model/020-worlds.sql
 -- The version counter of each world. Whatever changes a world takes its next version or its lock here first, so that
 -- changes of one world follow one another.
-
 create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0
@@ -26472,11 +26256,8 @@ comment on table world_model.worlds is 'The current version number of each world
   'number is used twice, even after updates were erased.';
 comment on column world_model.worlds.state_version is
   'The current version of the world. A transaction that changes the world locks this row.';
-
 alter table world_model.worlds enable row level security, force row level security;
-
 create policy definer_functions on world_model.worlds to l9_owner using (true);
-
 comment on policy definer_functions on world_model.worlds is
   'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
 
@@ -26491,8 +26272,7 @@ begin
   return version;
 end
 $$;
-comment on function world_model.lock_world is
-  'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable by callers.';
+comment on function world_model.lock_world is 'Locks a world until the transaction ends; returns its version, 0 if new.';
 
 create function world_model.take_next_version(audience_id uuid, expected_version integer) returns integer
 language plpgsql volatile set search_path = ''
@@ -26508,13 +26288,11 @@ begin
   return version + 1;
 end
 $$;
-comment on function world_model.take_next_version is 'Takes the next version number of a world and locks the world until the end '
-  'of the transaction. Raises L9VAL if the current version is not expected_version. Not executable by callers.';
+comment on function world_model.take_next_version is 'Takes a world''s next version and locks it; else raises L9VAL.';
 --! EndIncluded 160-world-model/020-worlds.sql
 --! Included 160-world-model/030-removed-entities.sql
 -- The last versions of entities that were removed. A trigger of world_model_entities writes it; recompute_world() and
 -- merge_into_entity() read it when an entity comes back.
-
 create table world_model.removed_entities (
   audience_id uuid not null references world_model.worlds,
   entity_key text not null,
@@ -26526,18 +26304,14 @@ comment on table world_model.removed_entities is 'The last version of each remov
   'entity: if the entity comes back, its version numbers continue.';
 comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
 comment on column world_model.removed_entities.version is 'The last version that the entity had.';
-
 alter table world_model.removed_entities enable row level security, force row level security;
-
 create policy definer_functions on world_model.removed_entities to l9_owner using (true);
-
 comment on policy definer_functions on world_model.removed_entities is
   'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
 --! EndIncluded 160-world-model/030-removed-entities.sql
 --! Included 160-world-model/040-stale-worlds.sql
 -- A list that is empty outside a statement: the row trigger that moves updates with their memories notes worlds here,
 -- and the statement trigger recomputes each of them once.
-
 create table world_model.stale_worlds (
   audience_id uuid not null,
   state_version integer
@@ -26546,18 +26320,14 @@ comment on table world_model.stale_worlds is 'Worlds to recompute before the sta
   'inserts them; a statement trigger deletes and recomputes them.';
 comment on column world_model.stale_worlds.state_version is
   'The version of an update that left the world; null when updates were added or their expiry changed.';
-
 alter table world_model.stale_worlds enable row level security, force row level security;
-
 create policy definer_functions on world_model.stale_worlds to l9_owner using (true);
-
 comment on policy definer_functions on world_model.stale_worlds is
   'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
 --! EndIncluded 160-world-model/040-stale-worlds.sql
 --! Included 160-world-model/050-world-model-updates.sql
 -- The event log of worlds, from which all else in this chapter is computed. apply_world_update(), restore_world() and
 -- facts add rows; callers read them over GraphQL.
-
 create table public.world_model_updates (
   update_id uuid primary key default uuidv7(),
   source_packet uuid not null references public.packet_store on delete cascade,
@@ -26594,11 +26364,9 @@ create table public.world_model_updates (
   constraint world_update_restores check (
     (restored_version is null) = (restored_versions is null) and (restored_version is null or insight_type = 'restore'))
 );
-
 alter table public.world_model_updates
   alter column entities set statistics 0, alter column content set statistics 0, alter column outranked set statistics 0,
   alter column insight_type set statistics 0;
-
 create index world_model_updates_source_idx on public.world_model_updates (source_packet);
 create index world_model_updates_readers_idx on public.world_model_updates (tenant_id, scope, applied_at);
 create index world_model_updates_fact_idx on public.world_model_updates (fact_id) where fact_id is not null;
@@ -26651,8 +26419,7 @@ begin
   perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
   from (
     select o.audience_id, array_agg(o.state_version_after) as lost_versions
-    from old_rows o group by o.audience_id order by o.audience_id
-  ) stale;
+    from old_rows o group by o.audience_id order by o.audience_id) stale;
   return null;
 end
 $$;
@@ -26667,7 +26434,6 @@ create trigger _600_recompute after delete on public.world_model_updates
 --! Included 160-world-model/060-world-model-entities.sql
 -- The current entities of each world, stored so that reading them folds nothing. merge_into_entity() and
 -- recompute_world() write them; get_world_model() and GraphQL read them.
-
 create table public.world_model_entities (
   entity_row_id uuid primary key default uuidv7(),
   entity_id text not null,
@@ -26696,12 +26462,10 @@ create table public.world_model_entities (
   constraint world_entity_confidence check (confidence between 0 and 1),
   constraint world_entity_version check (version > 0)
 );
-
 alter table public.world_model_entities
   alter column entity_id set statistics 0, alter column entity_id_normalized set statistics 0,
   alter column entity_type set statistics 0, alter column attributes set statistics 0,
   alter column set_by set statistics 0, alter column type_set_by set statistics 0;
-
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
 create index world_model_entities_expiry_idx on public.world_model_entities (audience_id, ttl) where ttl is not null;
@@ -26730,7 +26494,6 @@ comment on column public.world_model_entities.audience_id is
 
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
   evidence_table => 'world_model_updates', evidence_column => 'source_packet');
-
 comment on column public.world_model_entities.creator is 'Who made the last update of the entity.';
 comment on column public.world_model_entities.source is 'The source of who made the last update of the entity.';
 comment on column public.world_model_entities.ttl is 'The time when the first of the memories behind the entity expires. From '
@@ -26745,9 +26508,7 @@ as $$
 begin
   select u.tenant_id, u.org_id, u.user_id, u.project_id, u.scope
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope
-  from public.world_model_updates u
-  where u.source_packet = new.source_packet
-  limit 1;
+  from public.world_model_updates u where u.source_packet = new.source_packet limit 1;
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;
@@ -26778,7 +26539,6 @@ create trigger _610_record_removal after delete on public.world_model_entities
 --! Included 160-world-model/070-world-model-snapshots.sql
 -- The snapshots of worlds: lists of versions rather than copies. snapshot_world() writes them, and diff_world() and
 -- restore_world() take their ids.
-
 create table public.world_model_snapshots (
   snapshot_id uuid primary key default uuidv7(),
   snapshot int4multirange not null,
@@ -26801,10 +26561,8 @@ create table public.world_model_snapshots (
   constraint world_snapshot_description_short check (octet_length(description) <= world_model.max_description_bytes()),
   constraint world_snapshot_counts check (state_version >= 0 and entity_count >= 0 and relation_count >= 0)
 );
-
 alter table public.world_model_snapshots
   alter column description set statistics 0, alter column snapshot set statistics 0;
-
 create index world_model_snapshots_source_idx on public.world_model_snapshots (source_packet);
 create index world_model_snapshots_readers_idx on public.world_model_snapshots (tenant_id, scope, created_at);
 create index world_model_snapshots_world_idx on public.world_model_snapshots (audience_id, state_version);
@@ -26834,7 +26592,6 @@ call secrets.guard_table('public.world_model_snapshots', array['correlation_id',
 -- fold_world().
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
-
 create function world_model.world_lineage(audience_id uuid, version integer) returns int4multirange
 language sql stable parallel safe set search_path = ''
 begin atomic
@@ -26847,8 +26604,7 @@ begin atomic
      limit 1),
     int4multirange(int4range(0, world_lineage.version, '(]')));
 end;
-comment on function world_model.world_lineage is 'The versions of the updates that make up a version of a world: all versions up '
-  'to it or, after a restore, those of the restored state and all since.';
+comment on function world_model.world_lineage is 'The versions that make up a version of a world, after a restore too.';
 
 create function world_model.setter(by public.world_model_updates) returns jsonb
 language sql immutable parallel safe
@@ -26861,8 +26617,7 @@ language sql immutable parallel safe set search_path = ''
 begin atomic
   select (s.value ->> 'packet_id')::uuid from jsonb_each(set_by) as s where s.value ->> 'packet_id' is not null;
 end;
-comment on function world_model.packets_of_setters is
-  'The memories by which attributes were set, for the audit row of who is shown them.';
+comment on function world_model.packets_of_setters is 'The memories by which attributes were set, for an audit row.';
 
 -- Looks for the last delete of each entity, drops what came before it, and keeps for each attribute the last value of
 -- an administrator or else of an agent. merge_into_entity() must give the same.
@@ -26934,8 +26689,7 @@ comment on function world_model.fold_world is
   'none did, an agent, since the entity was last deleted. Expired updates are left out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
-comment on type world_model.world_size is
-  'The number of entities in a state of a world, and the number of attribute values that name another of these entities.';
+comment on type world_model.world_size is 'The numbers of entities, and of attribute values that name another entity.';
 
 create function world_model.measure_world(audience_id uuid, versions int4multirange) returns world_model.world_size
 language sql stable parallel safe set search_path = ''
@@ -26950,16 +26704,13 @@ begin atomic
      join folded other on other.entity_key = entities.normalise_name(named.name #>> '{}') and other.entity_key <> f.entity_key)
   )::world_model.world_size;
 end;
-comment on function world_model.measure_world is 'Counts the entities that the updates of these versions make up, and the '
-  'attribute values, also members of lists, that name another of these entities.';
-
+comment on function world_model.measure_world is 'Counts entities, and attribute values that name another of them.';
 grant execute on function world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
   to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-fold-world.sql
 --! Included 160-world-model/090-recompute-world.sql
 -- Computes the entities of a world from its updates again, and the counts of snapshots that lost one. Triggers call
 -- it after deletes and moves; a restore calls it, and so does an update of a world with expired entities.
-
 create function world_model.recompute_world(audience_id uuid, counts_as_change boolean) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -27017,8 +26768,7 @@ begin
     or exists (select from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = d.entity_key));
 end
 $$;
-comment on function world_model.recompute_world is 'Recomputes the entities of a world from its updates. With counts_as_change '
-  'this is a new version of the world. Not executable by callers.';
+comment on function world_model.recompute_world is 'Recomputes the entities of a world, as a new version if it counts.';
 
 create function world_model.recompute_world_without(audience_id uuid, lost_versions integer[]) returns void
 language plpgsql volatile set search_path = ''
@@ -27033,12 +26783,10 @@ begin
     and exists (select from unnest(lost_versions) as lost (version) where lost.version <@ other.snapshot);
 end
 $$;
-comment on function world_model.recompute_world_without is
-  'Recomputes a world and the counts of its snapshots after it lost the updates of these versions. Not executable by callers.';
+comment on function world_model.recompute_world_without is 'Recomputes a world and its snapshots that lost these versions.';
 --! EndIncluded 160-world-model/090-recompute-world.sql
 --! Included 160-world-model/100-follow-memories.sql
 -- Updates and snapshots follow their memory when it moves to other readers or is to expire at another time.
-
 create function world_model.tg_packet_store__worlds_follow() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
@@ -27112,7 +26860,6 @@ create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id,
 --! Included 160-world-model/110-check-insight.sql
 -- Checks an insight before it is applied. apply_world_update() calls check_insight(), which calls the others for each
 -- entity.
-
 create function world_model.check_keys(value jsonb, allowed text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
@@ -27125,8 +26872,7 @@ begin
   end if;
 end
 $$;
-comment on function world_model.check_keys is
-  'Raises L9VAL, naming the field and the allowed keys, if an object has another key.';
+comment on function world_model.check_keys is 'Raises L9VAL, naming field and allowed keys, if an object has another key.';
 
 -- Types are checked before values, because a cast of a wrong type would raise an error that names no field.
 create function world_model.check_insight_entity(entity jsonb) returns jsonb
@@ -27162,8 +26908,7 @@ begin
     || jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'));
 end
 $$;
-comment on function world_model.check_insight_entity is
-  'Checks what an insight says about one entity, and returns it without empty keys. Raises L9VAL or L9LIM, naming the field.';
+comment on function world_model.check_insight_entity is 'Checks what an insight says about an entity; returns it without nulls.';
 
 -- Size and depth come first, so that nothing walks through a value that is refused for them anyway.
 create function world_model.check_insight(insight jsonb) returns jsonb
@@ -27217,16 +26962,13 @@ begin
   return insight || jsonb_build_object('entities', entities);
 end
 $$;
-comment on function world_model.check_insight is 'Checks an insight and its entities (at most 200 of them, 256 KiB in all) and '
-  'returns it. Raises L9VAL or L9LIM, naming the field.';
-
+comment on function world_model.check_insight is 'Checks an insight (at most 200 entities and 256 KiB) and returns it.';
 grant execute on function world_model.check_keys, world_model.check_insight_entity, world_model.check_insight
   to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/110-check-insight.sql
 --! Included 160-world-model/120-apply-world-update.sql
 -- Changes a world by an insight. The operation update_world_model of the gateway calls apply_world_update(), and
 -- facts join in at merge_update().
-
 create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb) returns text[]
 language plpgsql volatile set search_path = ''
 as $$
@@ -27310,8 +27052,7 @@ begin
   return outranked;
 end
 $$;
-comment on function world_model.merge_into_entity is 'Merges what an update says about one entity into it, with the same result '
-  'as fold_world(), and returns what an administrator''s word outranks. Not executable by callers.';
+comment on function world_model.merge_into_entity is 'Merges what an update says about one entity, as fold_world() does.';
 
 create function world_model.merge_update(applied public.world_model_updates) returns public.world_model_updates
 language plpgsql volatile set search_path = ''
@@ -27333,8 +27074,7 @@ begin
   return applied;
 end
 $$;
-comment on function world_model.merge_update is
-  'Merges an update into the entities of its world, and records what was outranked. Not executable by callers.';
+comment on function world_model.merge_update is 'Merges an update into the entities of its world; records what was outranked.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
@@ -27380,14 +27120,12 @@ comment on function public.apply_world_update is 'Changes the world of source_pa
   'saved as a memory of kind insight in this scope and project. insight: insight_type, content, confidence and at most 200 '
   'entities, each with entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: '
   'if it is another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
-
 grant execute on function world_model.write_world_update to l9_agent, l9_admin;
 grant execute on function public.apply_world_update to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/120-apply-world-update.sql
 --! Included 160-world-model/130-resolve-version.sql
 -- Finds the world and the version that a caller means: by scope and project, by audience_id, by a number or by the id
 -- of a snapshot. get_world_model(), diff_world() and restore_world() call it.
-
 create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer,
   versions int4multirange);
 comment on type world_model.world_version is 'A version of a world, current or former.';
@@ -27424,8 +27162,7 @@ begin
     from (
       select u.audience_id, u.scope, u.project_id from public.world_model_updates u
       where u.audience_id = resolve_world.audience_id and (u.ttl is null or u.ttl > now())
-      union all
-      select s.audience_id, s.scope, s.project_id from public.world_model_snapshots s
+      union all select s.audience_id, s.scope, s.project_id from public.world_model_snapshots s
       where s.audience_id = resolve_world.audience_id and (s.ttl is null or s.ttl > now())
     ) visible
     limit 1;
@@ -27441,7 +27178,7 @@ end
 $$;
 comment on function world_model.resolve_world is 'Resolves a scope and project (null: the default of the caller) to the '
   'caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the '
-  'current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
+  'current version. Definer: reads the versions of worlds.';
 
 -- A snapshot is read under the policies of the caller, which is why this function runs with the caller's rights and
 -- leaves only the version counter to resolve_world().
@@ -27476,14 +27213,11 @@ begin
   return resolved;
 end
 $$;
-comment on function world_model.resolve_version is
-  'Resolves the id of a snapshot, a version of a world, or null for its current version.';
-
+comment on function world_model.resolve_version is 'Resolves the id of a snapshot, a version, or null for the current one.';
 grant execute on function world_model.resolve_world, world_model.resolve_version to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/130-resolve-version.sql
 --! Included 160-world-model/140-get-world-model.sql
 -- The operation get_world_model, with the types that it answers.
-
 create type public.world_entity as (entity_id text, entity_type text, attributes jsonb, confidence double precision,
   version integer, source_packet uuid, creator text, source text, set_by jsonb);
 comment on type public.world_entity is 'An entity of a world.';
@@ -27563,8 +27297,7 @@ begin
         f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet, f.creator, f.source,
         f.set_by)::public.world_entity
         order by f.entity_id)
-      from first f), '{}')
-  into result.entity_count, result.entities;
+      from first f), '{}') into result.entity_count, result.entities;
   perform audit.audit_read(
     'READ',
     jsonb_build_object(
@@ -27580,12 +27313,10 @@ comment on function public.get_world_model is 'The world of a scope and project,
   'entities by name, at most max_entities (1 to 1000); entity_ids, entity_type: only these. It is that of the caller''s own org '
   'and user, unless audience_id names another that it may read. Nothing that was erased since is shown. Writes a READ audit row, '
   'hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
-
 grant execute on function public.get_world_model to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/140-get-world-model.sql
 --! Included 160-world-model/150-snapshot-world.sql
 -- Records the current version of a world under an id. Callers reach snapshot_world() over GraphQL and psql.
-
 create function world_model.write_world_snapshot(source_packet uuid, description text) returns public.world_model_snapshots
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -27627,13 +27358,11 @@ $$;
 comment on function public.snapshot_world is 'Records the current version of the world of a scope and project (or of the world '
   'of source_packet), to compare with and to restore later. Without source_packet a memory of kind world_snapshot is saved; the '
   'snapshot is deleted with it. A snapshot holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
-
 grant execute on function world_model.write_world_snapshot to l9_agent, l9_admin;
 grant execute on function public.snapshot_world to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/150-snapshot-world.sql
 --! Included 160-world-model/160-diff-world.sql
 -- Compares two versions of a world. Callers reach diff_world() over GraphQL and psql.
-
 create type public.world_difference as (entity_id text, change text, entity_type text, former_type text, attributes jsonb,
   former_attributes jsonb, confidence double precision, former_confidence double precision, set_by jsonb, former_set_by jsonb);
 comment on type public.world_difference is 'The difference of one entity between two versions of a world.';
@@ -27660,8 +27389,7 @@ return coalesce((
   select pg_catalog.jsonb_object_agg(a.key, attributes -> a.key)
   from pg_catalog.jsonb_object_keys(attributes || other_attributes) as a (key)
   where attributes -> a.key is distinct from other_attributes -> a.key), '{}');
-comment on function world_model.changed_keys is
-  'The keys that differ between two objects, with their values in the first; null for a key that the first lacks.';
+comment on function world_model.changed_keys is 'The keys that differ between two objects, with the first one''s values.';
 
 create function world_model.setters_of(set_by jsonb, attributes jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
@@ -27727,14 +27455,12 @@ comment on function public.diff_world is
   'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities '
   'added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither '
   'shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
-
 grant execute on function world_model.changed_keys, world_model.setters_of to l9_agent, l9_admin;
 grant execute on function public.diff_world to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/160-diff-world.sql
 --! Included 160-world-model/170-restore-world.sql
 -- Takes a world back to an earlier version by an update of its own. Callers reach restore_world() over GraphQL and
 -- psql; write_world_restore() does the work with the rights of the owner.
-
 create function world_model.write_world_restore(source_packet uuid, snapshot text, expected_version integer)
 returns public.world_model_updates
 language plpgsql volatile security definer set search_path = ''
@@ -27817,7 +27543,6 @@ comment on function public.restore_world is
   'Takes a world back to a snapshot (by id) or to a former version, by an update of insight_type restore, which makes a new '
   'version. For an agent it takes back what agents have set; what administrators say stays. Without source_packet a memory of '
   'kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
-
 grant execute on function world_model.write_world_restore to l9_agent, l9_admin;
 grant execute on function public.restore_world to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/170-restore-world.sql
@@ -27916,7 +27641,7 @@ begin
 end
 $$;
 comment on function world_model.take_fact is 'Brings the current value of the subject and predicate of a fact into its world, if '
-  'one of its values was meant for the world and the world does not have it yet. Not executable by callers.';
+  'one of its values was meant for the world and the world does not have it yet.';
 
 -- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
 -- current value, in the order in which worlds are locked.
@@ -27949,8 +27674,7 @@ begin
   end loop;
 end
 $$;
-comment on function world_model.follow_facts is 'Takes values out of worlds whose facts were retracted, moved or lost the memory '
-  'that they came from, and brings in the current ones. Not executable by callers.';
+comment on function world_model.follow_facts is 'Takes values of lost facts out of worlds, and brings in current ones.';
 
 create function world_model.tg_knowledge_facts__worlds_follow() returns trigger
 language plpgsql security definer set search_path = ''
@@ -28008,7 +27732,6 @@ grant usage on schema reflection to l9_agent, l9_admin, l9_platform_admin, l9_wo
 --! EndIncluded 170-reflection/000-schema.sql
 --! Included 170-reflection/010-choices-and-limits.sql
 -- The values that columns of this chapter take, and its limits: constraints, checks and ranks all use these functions.
-
 create function reflection.reflection_types() returns text[]
 language sql immutable parallel safe
 return array['lesson', 'pattern', 'failure', 'success', 'insight', 'improvement', 'false_constraint'];
@@ -28033,7 +27756,6 @@ comment on function reflection.default_confidence is 'The confidence in a reflec
 comment on function reflection.task_outcomes is 'The outcomes of tasks.';
 comment on function reflection.max_list_length is 'The maximum number of entries in a list of entities, texts or memories.';
 comment on function reflection.max_text_bytes is 'The maximum length of a context, or of a text in a list, in bytes.';
-
 grant execute on function reflection.reflection_types, reflection.priorities, reflection.task_outcomes,
   reflection.max_list_length, reflection.max_text_bytes, reflection.default_priority, reflection.default_confidence
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -28041,7 +27763,6 @@ grant execute on function reflection.reflection_types, reflection.priorities, re
 --! Included 170-reflection/020-reflection-store.sql
 -- The columns that only lessons have, one row for each memory of kind reflection. store_reflection() writes it;
 -- recall_lessons() and GraphQL read it.
-
 create table public.reflection_store (
   reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -28072,9 +27793,7 @@ create table public.reflection_store (
   constraint reflection_context_at_most_8_kib check (octet_length(context) <= reflection.max_text_bytes()),
   constraint reflection_entities_at_most_64 check (cardinality(entities) <= reflection.max_list_length())
 );
-
 alter table public.reflection_store alter column context set statistics 0, alter column entities set statistics 0;
-
 -- A search uses this index to check whether the caller may read only few lessons.
 create index reflection_store_readers_idx on public.reflection_store (tenant_id, scope, user_id, org_id, project_id);
 comment on table public.reflection_store is 'Lessons that agents learned, one row for each memory of kind reflection. Text, '
@@ -28110,7 +27829,6 @@ call secrets.guard_table('public.reflection_store',
 --! Included 170-reflection/030-columns-of-reflections.sql
 -- Fields of a lesson in GraphQL that its memory holds: text, tags, branch and number of accesses. reflection_json()
 -- and the fields of tasks call some of them.
-
 create function public.reflection_store_content(reflection public.reflection_store) returns text
 language sql stable parallel safe set search_path = ''
 return (select p.envelope ->> 'content' from public.packet_store p where p.packet_id = (reflection).source_packet);
@@ -28132,22 +27850,19 @@ comment on function public.reflection_store_tags is 'The tags of the reflection,
 comment on function public.reflection_store_branch is 'The branch of the reflection, from its memory; null means every branch.';
 comment on function public.reflection_store_access_count is
   'The number of times that the reflection was found, recalled or read, up to the last roll-up of the access log.';
-
 grant execute on function public.reflection_store_content, public.reflection_store_tags, public.reflection_store_branch,
   public.reflection_store_access_count to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/030-columns-of-reflections.sql
 --! Included 170-reflection/040-check-reflection.sql
 -- Checks and ranks for the values of lessons. reflect() and store_reflection() call check_reflection(), and
 -- find_reflection() asks can_reinforce().
-
 create function reflection.priority_rank(priority text) returns integer
 language sql immutable parallel safe return array_position(reflection.priorities(), priority) - 1;
 comment on function reflection.priority_rank is 'The rank of a priority: low 0, medium 1, high 2, critical 3.';
 
 create function reflection.can_reinforce(one_type text, other_type text) returns boolean
 language sql immutable parallel safe
-return one_type = other_type
-  or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
+return one_type = other_type or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
 comment on function reflection.can_reinforce is 'True if reflections of these two types with the same text mean the same. The '
   'text of a success means something else as a failure, and the opposite as a false constraint.';
 
@@ -28178,16 +27893,13 @@ begin
   names := entities.check_names(entities, 'entities');
 end
 $$;
-comment on function reflection.check_reflection is
-  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities without duplicates.';
-
+comment on function reflection.check_reflection is 'Raises for values that no reflection can have; returns the entities.';
 grant execute on function reflection.priority_rank, reflection.can_reinforce, reflection.check_choice, reflection.check_reflection
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/040-check-reflection.sql
 --! Included 170-reflection/045-attestations.sql
 -- What each agent attested of a lesson. store_reflection() writes it, a change of the text clears it, and refresh_lessons()
 -- computes from it the numbers of reflection_store.
-
 create table reflection.attestations (
   reflection_id uuid not null references public.reflection_store on delete cascade,
   agent text not null,
@@ -28208,9 +27920,7 @@ comment on column reflection.attestations.confidence is 'The highest confidence 
 comment on column reflection.attestations.priority is 'The highest priority that the agent gave.';
 comment on column reflection.attestations.times_seen is 'How often the agent saved the lesson.';
 comment on column reflection.attestations.last_seen is 'When the agent last saved it.';
-
 alter table reflection.attestations enable row level security, force row level security;
-
 create policy definer_functions on reflection.attestations to l9_owner using (true);
 comment on policy definer_functions on reflection.attestations is
   'Only functions of the owner read and write it, for a lesson that the caller may read.';
@@ -28244,7 +27954,7 @@ begin atomic
   returning r.*;
 end;
 comment on function reflection.refresh_lesson is 'Computes confidence, priority and counts of a lesson from its attestations: '
-  'confidence and priority from those of administrators, if there are any. Not executable by callers.';
+  'confidence and priority from those of administrators, if there are any.';
 
 create function reflection.tg_packet_store__attest_again() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -28273,7 +27983,6 @@ create trigger _630_attest_again after update of envelope on public.packet_store
 --! EndIncluded 170-reflection/045-attestations.sql
 --! Included 170-reflection/050-store-reflection.sql
 -- Writes a lesson and what its agent attests of it, as the owner. Only reflect() calls store_reflection().
-
 create type public.reflect_result as (status text, reflection public.reflection_store);
 comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
 comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
@@ -28335,7 +28044,6 @@ comment on function reflection.store_reflection is
   'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. Confidence and '
   'priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see '
   'the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
-
 grant execute on function reflection.store_reflection to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/050-store-reflection.sql
 --! Included 170-reflection/060-reflect.sql
@@ -28443,7 +28151,6 @@ comment on function public.reflect is 'Saves a reflection as a memory of kind re
   'nearly the same text in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, '
   'pattern, failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the caller '
   'wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
-
 grant execute on function reflection.find_reflection, public.reflect to l9_agent, l9_admin;
 
 create function reflection.reflection_json(reflection public.reflection_store) returns jsonb
@@ -28472,12 +28179,10 @@ return pg_catalog.jsonb_build_object(
   'last_seen', (reflection).last_seen,
   'expires_at', (reflection).ttl);
 comment on function reflection.reflection_json is 'A reflection as the gateway returns it, with the text and tags of its memory.';
-
 grant execute on function reflection.reflection_json to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/060-reflect.sql
 --! Included 170-reflection/070-recall-types.sql
 -- The types that recall_lessons() answers, and the factor by which it weighs priority and confidence.
-
 create type public.recalled_lesson as (reflection_id uuid, packet_id uuid, access_id uuid, content text, is_truncated boolean,
   reflection_type text, priority text, confidence double precision, times_seen integer, context text, entities text[],
   tags text[], scope text, project_id text, source_agent text, last_seen timestamptz, expires_at timestamptz, score real,
@@ -28505,7 +28210,6 @@ comment on column public.recalled_lesson.access_id is 'The id of this access, wh
 comment on column public.recalled_lesson.content is 'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
 comment on column public.recalled_lesson.score is
   'The score from 0 to 1: as in search_memory(), raised by priority and confidence.';
-
 comment on column public.recalled_lesson.relevance is
   'How likely it has to do with the query, from 0 to 1, as in search_memory(); null without a query.';
 
@@ -28520,20 +28224,17 @@ language sql immutable parallel safe return ((1 + 0.2 * reflection.priority_rank
 comment on function reflection.lesson_factor is
   'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. A lesson '
   'with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of the other''s.';
-
 grant execute on function reflection.lesson_factor to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/070-recall-types.sql
 --! Included 170-reflection/080-narrow-to-lessons.sql
 -- Restricts a search to lessons, in place of narrow_search(). recall_lessons() calls narrow_to_lessons().
-
 create function reflection.lesson_conditions(alias text, types text[], priority text) returns text
 language sql stable parallel safe set search_path = ''
 return pg_catalog.concat_ws(' and ', 'true',
   case when types is not null then pg_catalog.format('%I.reflection_type = any (%L::text[])', alias, types) end,
   case when priority is not null then pg_catalog.format(
     'reflection.priority_rank(%I.priority) >= %s', alias, reflection.priority_rank(priority)) end);
-comment on function reflection.lesson_conditions is
-  'SQL conditions on the reflection_store columns of a lesson, with their values included.';
+comment on function reflection.lesson_conditions is 'SQL conditions on the reflection_store columns of a lesson.';
 
 -- States the conditions once for the ranked indexes of memories and once for the small table of lessons, in which few
 -- matches are found without a scan.
@@ -28555,7 +28256,8 @@ begin
   request.own_row_condition := search.own_conditions('m', request.requested_scopes, request.project_id, request.branch);
   -- What makes a memory a lesson of these types is left to current_condition.
   request.word_filter := row(
-    request.requested_scopes, request.project_id, false, null, null, '{reflection}', tags, tags_match = 'all',
+    request.requested_scopes, request.project_id, false, null, null, '{reflection}', packets.wanted_tag_keys(tags),
+    tags_match = 'all',
     null, null, null, null, null, null, null, null, request.branch, null)::ranking.word_filter;
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
@@ -28580,12 +28282,10 @@ end
 $$;
 comment on function reflection.narrow_to_lessons is 'Restricts a search to lessons: adds its conditions and, if only few rows '
   'match, their ids. It is the counterpart of narrow_search for recall_lessons().';
-
 grant execute on function reflection.lesson_conditions, reflection.narrow_to_lessons to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/080-narrow-to-lessons.sql
 --! Included 170-reflection/090-recall-lessons.sql
 -- The operation recall_lessons: a search over lessons only, with priority and confidence in the score.
-
 create function reflection.to_lessons(hits public.memory_hit[]) returns public.recalled_lesson[]
 language sql stable set search_path = ''
 return (
@@ -28666,13 +28366,11 @@ comment on function public.recall_lessons is 'Searches reflections that the call
   'words and by query_vector, made by model. Priority and confidence raise a score by at most 30 %. Without a query: the newest, '
   'sorted by both. types: only these. priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, '
   'min_relevance: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
-
 grant execute on function reflection.to_lessons, public.recall_lessons to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/090-recall-lessons.sql
 --! Included 170-reflection/100-task-reflections.sql
 -- The results of agents' tasks, one row for each task of an audience. reflect_on_task() writes it by
 -- store_task_reflection(); callers read it over GraphQL.
-
 create table public.task_reflections (
   task_reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -28700,13 +28398,11 @@ create table public.task_reflections (
   constraint task_metrics_objects check (jsonb_typeof(metrics_improved) = 'object' and jsonb_typeof(metrics_degraded) = 'object'),
   constraint task_time_not_negative check (execution_time_ms >= 0 and execution_time_ms < 'infinity')
 );
-
 alter table public.task_reflections
   alter column task_id set statistics 0, alter column description set statistics 0, alter column what_worked set statistics 0,
   alter column what_failed set statistics 0, alter column recommendations set statistics 0, alter column related_decisions
     set statistics 0,
   alter column metrics_improved set statistics 0, alter column metrics_degraded set statistics 0;
-
 -- One row for a task of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
 create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
@@ -28739,7 +28435,6 @@ call secrets.guard_table('public.task_reflections', array['correlation_id', 'ses
 --! Included 170-reflection/110-task-reflection-lessons.sql
 -- The links between tasks and lessons. link_lesson() writes them; the fields of tasks and lessons in GraphQL read
 -- them.
-
 create table public.task_reflection_lessons (
   task_reflection_id uuid not null references public.task_reflections on delete cascade,
   reflection_id uuid not null references public.reflection_store on delete cascade,
@@ -28748,7 +28443,6 @@ create table public.task_reflection_lessons (
   updated_at timestamptz not null default clock_timestamp(),
   primary key (task_reflection_id, reflection_id)
 );
-
 create index task_reflection_lessons_reflection_idx on public.task_reflection_lessons (reflection_id);
 comment on table public.task_reflection_lessons is 'Links between tasks and the lessons that were learned from them.';
 comment on column public.task_reflection_lessons.task_reflection_id is 'The task.';
@@ -28756,9 +28450,7 @@ comment on column public.task_reflection_lessons.reflection_id is 'The lesson.';
 comment on column public.task_reflection_lessons.tenant_id is 'The tenant of both the task and the lesson.';
 comment on column public.task_reflection_lessons.created_at is 'The time when the two were linked.';
 comment on column public.task_reflection_lessons.updated_at is 'The same as created_at, because a link never changes.';
-
 alter table public.task_reflection_lessons enable row level security, force row level security;
-
 create policy tenant_isolation on public.task_reflection_lessons as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.task_reflection_lessons for select to l9_agent, l9_admin
@@ -28774,7 +28466,6 @@ create policy worker_access on public.task_reflection_lessons for select to l9_w
 create policy definer_functions on public.task_reflection_lessons to l9_owner
   using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
-
 comment on policy tenant_isolation on public.task_reflection_lessons is 'Nothing is shared between tenants.';
 comment on policy scope_access on public.task_reflection_lessons is 'A link is visible to callers that may read both the task '
   'and the lesson. The policies of these two tables decide, so the link follows both wherever they move.';
@@ -28783,14 +28474,12 @@ comment on policy platform_override on public.task_reflection_lessons is
 comment on policy worker_access on public.task_reflection_lessons is 'Background jobs read all rows.';
 comment on policy definer_functions on public.task_reflection_lessons is
   'link_lesson() writes links in the tenant of the caller, after it has checked that the caller may read both ends.';
-
 grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.task_reflection_lessons to l9_worker;
 --! EndIncluded 170-reflection/110-task-reflection-lessons.sql
 --! Included 170-reflection/120-columns-of-tasks.sql
 -- Fields of a task and of a lesson in GraphQL that lead over the links: lessons, their texts by type, tasks and
 -- decisions.
-
 create function public.task_reflections_lessons(task public.task_reflections) returns setof public.reflection_store
 language sql stable parallel safe set search_path = ''
 begin atomic
@@ -28844,7 +28533,6 @@ comment on function public.reflection_store_tasks is
   'The tasks that a lesson was learned from, as far as the caller may read them.';
 comment on function public.task_reflections_decisions is
   'The memories of decisions that a task rests on, as far as the caller may read them now.';
-
 grant execute on function public.task_reflections_lessons, public.task_reflections_lessons_learned,
   public.task_reflections_false_constraints, public.task_reflections_helpful_patterns, public.reflection_store_tasks,
   public.task_reflections_decisions to l9_agent, l9_admin, l9_platform_admin;
@@ -28852,7 +28540,6 @@ grant execute on function public.task_reflections_lessons, public.task_reflectio
 --! Included 170-reflection/130-check-task.sql
 -- Checks for the result of a task, the lock of a task, and the text of its memory. reflect_on_task() and
 -- store_task_reflection() call these functions, and reflect() takes the lock.
-
 create function reflection.check_texts(texts text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
@@ -28867,8 +28554,7 @@ begin
   end if;
 end
 $$;
-comment on function reflection.check_texts is
-  'Raises L9LIM or L9VAL, naming the field, unless the list has at most 64 texts of at most 8 KiB each, none of them blank.';
+comment on function reflection.check_texts is 'Raises unless the list has at most 64 texts of 1 byte to 8 KiB each.';
 
 create function reflection.check_metrics(metrics jsonb, field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
@@ -28893,8 +28579,7 @@ begin
   perform identity.check_numbers(metrics, field);
 end
 $$;
-comment on function reflection.check_metrics is
-  'Raises L9VAL or L9LIM, naming the field, unless this is an object of at most 64 names with numbers or texts.';
+comment on function reflection.check_metrics is 'Raises L9VAL or L9LIM unless this is an object of at most 64 names.';
 
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
@@ -28922,8 +28607,7 @@ begin
   perform reflection.check_metrics(metrics_degraded, 'metrics_degraded');
 end
 $$;
-comment on function reflection.check_task is
-  'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
+comment on function reflection.check_task is 'Raises L9VAL or L9LIM, naming the field, for what a task can''t have.';
 
 create function reflection.lock_task(task_id text, scope text, project_id text) returns void
 language plpgsql volatile set search_path = ''
@@ -28939,8 +28623,7 @@ begin
     packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope), task_id), 0));
 end
 $$;
-comment on function reflection.lock_task is 'Makes concurrent calls for one task of the caller''s audience wait for each other, '
-  'so that the second one adds to the row of the first.';
+comment on function reflection.lock_task is 'Makes concurrent calls for one task of the caller''s audience follow each other.';
 
 create function reflection.metric_texts(metrics jsonb) returns text[]
 language sql immutable parallel safe set search_path = ''
@@ -28960,24 +28643,20 @@ return (
     (4, 'Improved', reflection.metric_texts(metrics_improved)), (5, 'Degraded', reflection.metric_texts(metrics_degraded))
   ) as part (place, title, texts)
   where pg_catalog.cardinality(part.texts) > 0);
-comment on function reflection.task_text is
-  'The result of a task in words: the text of its memory. Its lessons are memories of their own.';
-
+comment on function reflection.task_text is 'The result of a task in words. Its lessons are memories of their own.';
 grant execute on function reflection.check_texts, reflection.check_metrics, reflection.metric_texts, reflection.lock_task,
   reflection.check_task, reflection.task_text to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 170-reflection/130-check-task.sql
 --! Included 170-reflection/140-store-task-reflection.sql
 -- Writes tasks and their links to lessons, as the owner. reflect_on_task() and link_to_task() call these functions
 -- after their own checks.
-
 create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store) returns boolean
 language sql stable set search_path = ''
 return packets.is_scope_within((narrow).scope, (wide).scope)
   and ((wide).project_id is null or (wide).project_id is not distinct from (narrow).project_id)
   and ((wide).org_id is null or (wide).org_id is not distinct from (narrow).org_id)
   and ((wide).user_id is null or (wide).user_id is not distinct from (narrow).user_id);
-comment on function reflection.is_audience_within is
-  'True if everyone who may read the first memory may also read the second one, of the same tenant.';
+comment on function reflection.is_audience_within is 'True if all readers of the first memory may read the second.';
 
 create function reflection.check_references(source public.packet_store, ids uuid[], field text) returns void
 language plpgsql stable set search_path = ''
@@ -28999,9 +28678,8 @@ begin
   end if;
 end
 $$;
-comment on function reflection.check_references is
-  'Raises L9OWN unless the caller may read all of these memories, and L9VAL if one of them has fewer readers than the source of '
-  'the row that names it. Not executable by callers: functions of the owner, which see what the caller sees, call it.';
+comment on function reflection.check_references is 'Raises L9OWN unless the caller may read all of these memories, and L9VAL if '
+  'one of them has fewer readers than the source of the row that names it.';
 
 create function reflection.shareable_decisions(task public.task_reflections, ids uuid[]) returns uuid[]
 language sql stable set search_path = ''
@@ -29010,8 +28688,7 @@ return array(
   from public.packet_store p
   join public.packet_store source on source.packet_id = (task).source_packet
   where p.packet_id = any (ids) and reflection.is_audience_within(source, p));
-comment on function reflection.shareable_decisions is
-  'Those of these memories that the caller may read and that every reader of this task may read.';
+comment on function reflection.shareable_decisions is 'Those memories that the caller and every reader of the task may read.';
 
 -- Checks again what reflect_on_task() has checked, since every caller may execute it. A text that another task has
 -- already is found by the conflict with the row of its memory.
@@ -29094,16 +28771,13 @@ begin
   on conflict do nothing;
 end
 $$;
-comment on function reflection.link_lesson is 'Links a lesson that the caller may read to a task that it wrote (an admin: any). '
-  'Definer: callers can''t write task_reflection_lessons.';
-
+comment on function reflection.link_lesson is 'Links a lesson to a task of the caller. Definer: callers can''t write the table.';
 grant execute on function reflection.store_task_reflection, reflection.link_lesson, reflection.shareable_decisions,
   reflection.is_audience_within to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/140-store-task-reflection.sql
 --! Included 170-reflection/150-reflect-on-task.sql
 -- Saves the result of a task, or changes the one that is stored, and saves its lessons. Callers reach
 -- reflect_on_task() over GraphQL and psql; link_to_task() calls it for a task without a row.
-
 create function public.reflect_on_task(task_id text, description text default null, outcome text default null,
   what_worked text[] default null, what_failed text[] default null, lessons text[] default '{}',
   recommendations text[] default null, related_decisions uuid[] default null, execution_time_ms double precision default null,
@@ -29180,8 +28854,7 @@ begin
     known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, target_branch,
       null, null);
     -- A lesson that is already linked to this task is not reinforced again.
-    continue when exists (
-      select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
+    continue when exists (select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
     saved_lesson := (public.reflect(
       lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id,
       branch => coalesce(target_branch, '*'), learned_from => array[packet_id])).reflection;
@@ -29194,13 +28867,11 @@ comment on function public.reflect_on_task is 'Saves the result of a task, once 
   'call replaces the values that it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or '
   'unknown. lessons, false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
   'reader of the task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
-
 grant execute on function public.reflect_on_task to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/150-reflect-on-task.sql
 --! Included 170-reflection/160-link-to-task.sql
 -- Links a lesson to a task by the name of the task, and makes the task's row if it has none. reflect() calls it where
 -- a task_id is given.
-
 create function reflection.link_to_task(task_id text, scope text, project_id text, reflection_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -29227,7 +28898,6 @@ $$;
 comment on function reflection.link_to_task is
   'Links a lesson to the task of this id in the caller''s audience: its owner, in this scope and project. A task that has no row '
   'yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent wrote the task.';
-
 grant execute on function reflection.link_to_task to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/160-link-to-task.sql
 --! Included 180-summaries/000-schema.sql
@@ -29238,25 +28908,21 @@ grant usage on schema summaries to l9_agent, l9_admin, l9_platform_admin, l9_wor
 --! EndIncluded 180-summaries/000-schema.sql
 --! Included 180-summaries/010-choices-and-limits.sql
 -- The values of scope_type and the limits of this chapter: constraints, checks and searches all use these functions.
-
 create function summaries.scope_types() returns text[]
 language sql immutable parallel safe return array['thread', 'agent', 'topic', 'time_period', 'project', 'task'];
 
 create function summaries.max_sources() returns integer language sql immutable parallel safe return 500;
 
 create function summaries.max_subject_bytes() returns integer language sql immutable parallel safe return 1000;
-comment on function summaries.scope_types is 'The types of subjects that can be summarised. The column is named scope_type, but '
-  'has nothing to do with the scope of memories.';
+comment on function summaries.scope_types is 'The types of subjects that can be summarised; not scopes of memories.';
 comment on function summaries.max_sources is 'The maximum number of memories that a summary can rest on.';
 comment on function summaries.max_subject_bytes is 'The maximum length of scope_value in bytes.';
-
 grant execute on function summaries.scope_types, summaries.max_sources, summaries.max_subject_bytes
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/010-choices-and-limits.sql
 --! Included 180-summaries/020-memory-summaries.sql
 -- The columns that only summaries have, one row for each memory of kind summary. store_summary_row() writes it;
 -- callers read it over GraphQL.
-
 create table public.memory_summaries (
   summary_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -29287,11 +28953,9 @@ create table public.memory_summaries (
   constraint summary_confidence_from_0_to_1 check (confidence between 0 and 1),
   constraint summary_coverage_in_order check (coverage_start <= coverage_end)
 );
-
 alter table public.memory_summaries
   alter column scope_value set statistics 0, alter column key_facts set statistics 0, alter column key_entities set statistics 0,
   alter column key_decisions set statistics 0;
-
 -- One row for a subject of an audience. The audience is in the key, so that a row never collides with one that its writer can't
 -- see.
 create unique index memory_summaries_current_unique on public.memory_summaries
@@ -29327,7 +28991,6 @@ call secrets.guard_table('public.memory_summaries', array['correlation_id', 'ses
 --! Included 180-summaries/030-memory-summary-sources.sql
 -- Which memories each summary rests on, and the trigger that deletes a summary when one of them is deleted.
 -- store_summary_row() writes it; find_due() looks for changed sources here.
-
 create table public.memory_summary_sources (
   summary_packet uuid not null references public.memory_summaries (source_packet) on delete cascade,
   packet_id uuid not null references public.packet_store on delete cascade,
@@ -29337,7 +29000,6 @@ create table public.memory_summary_sources (
   updated_at timestamptz not null default clock_timestamp(),
   primary key (summary_packet, packet_id)
 );
-
 create index memory_summary_sources_packet_idx on public.memory_summary_sources (packet_id);
 comment on table public.memory_summary_sources is 'The memories that each summary rests on.';
 comment on column public.memory_summary_sources.summary_packet is 'The memory of the summary.';
@@ -29347,9 +29009,7 @@ comment on column public.memory_summary_sources.is_changed is
 comment on column public.memory_summary_sources.tenant_id is 'The tenant of both memories.';
 comment on column public.memory_summary_sources.created_at is 'The time when the summary was written.';
 comment on column public.memory_summary_sources.updated_at is 'The time when is_changed was last set.';
-
 alter table public.memory_summary_sources enable row level security, force row level security;
-
 create policy tenant_isolation on public.memory_summary_sources as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.memory_summary_sources for select to l9_agent, l9_admin
@@ -29363,7 +29023,6 @@ create policy platform_override on public.memory_summary_sources for select to l
     and exists (select from public.packet_store p where p.packet_id = memory_summary_sources.packet_id));
 create policy worker_access on public.memory_summary_sources for select to l9_worker using (true);
 create policy definer_functions on public.memory_summary_sources to l9_owner using (true);
-
 comment on policy tenant_isolation on public.memory_summary_sources is 'Nothing is shared between tenants.';
 comment on policy scope_access on public.memory_summary_sources is 'A row is visible to callers that may read both the summary '
   'and the source. The policies of these two tables decide, so the row follows both wherever they move.';
@@ -29372,7 +29031,6 @@ comment on policy platform_override on public.memory_summary_sources is
 comment on policy worker_access on public.memory_summary_sources is 'Background jobs read all rows.';
 comment on policy definer_functions on public.memory_summary_sources is
   'Functions that delete summaries when a source is deleted or moves must also see rows that the caller does not.';
-
 grant select on public.memory_summary_sources to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.memory_summary_sources to l9_worker;
 
@@ -29395,16 +29053,13 @@ create trigger _600_delete_summaries after delete on public.memory_summary_sourc
 --! Included 180-summaries/040-summaries-being-deleted.sql
 -- Deletes summaries that the caller can't see: policies of packet_store let the owner delete those on a list.
 -- Triggers of sources and store_summary() call delete_summaries().
-
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
 comment on table summaries.summaries_being_deleted is 'Summaries that are being deleted because one of their sources was deleted '
   'or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.';
 comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
-
 alter table summaries.summaries_being_deleted enable row level security, force row level security;
 create policy definer_functions on summaries.summaries_being_deleted to l9_owner using (true);
 comment on policy definer_functions on summaries.summaries_being_deleted is 'Only functions of the owner read and write it.';
-
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
 create policy definer_upkeep on public.packet_store for delete to l9_owner
@@ -29427,20 +29082,16 @@ begin
   delete from summaries.summaries_being_deleted d where d.summary_packet = any (summary_packets);
 end
 $$;
-comment on function summaries.delete_summaries is
-  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for '
-  'summaries whose sources were deleted or moved, and for summaries that are replaced.';
+comment on function summaries.delete_summaries is 'Deletes summaries, also those that the caller does not see.';
 --! EndIncluded 180-summaries/040-summaries-being-deleted.sql
 --! Included 180-summaries/050-columns-of-summaries.sql
 -- Fields of a summary in GraphQL that other tables hold: its text, its sources and whether it is stale; and the
 -- heading that its memory begins with.
-
 create function summaries.summary_heading(scope_type text, scope_value text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('Summary of %s %s', pg_catalog.replace(scope_type, '_', ' '),
   pg_catalog.btrim(pg_catalog.regexp_replace(scope_value, '\s+', ' ', 'g')));
-comment on function summaries.summary_heading is
-  'The first line of the memory of a summary, so that a search for the subject finds it.';
+comment on function summaries.summary_heading is 'The first line of a summary, so that a search for the subject finds it.';
 
 create function public.memory_summaries_summary_text(summary public.memory_summaries) returns text
 language sql stable parallel safe set search_path = ''
@@ -29477,7 +29128,6 @@ comment on function public.memory_summaries_sources is 'The memories that the su
 comment on function public.memory_summaries_source_packet_ids is 'The ids of the memories that the summary rests on.';
 comment on function public.memory_summaries_is_stale is
   'True if the text of a source was changed since the summary was written, or valid_until has passed.';
-
 grant execute on function summaries.summary_heading to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.memory_summaries_summary_text, public.memory_summaries_sources,
   public.memory_summaries_source_packet_ids, public.memory_summaries_is_stale to l9_agent, l9_admin, l9_platform_admin, l9_worker;
@@ -29485,7 +29135,6 @@ grant execute on function public.memory_summaries_summary_text, public.memory_su
 --! Included 180-summaries/060-audience-of-sources.sql
 -- Computes who may read all of some memories. Whatever saves a summary takes its scope, project and expiry from here,
 -- and the trigger of moved memories checks them again.
-
 create type summaries.summary_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, branch text,
   ttl timestamptz, packet_count integer, coverage_start timestamptz, coverage_end timestamptz, sources_saved_until timestamptz);
 comment on type summaries.summary_audience is 'The audience that may read all of some memories, the branch of all of them, until '
@@ -29521,8 +29170,7 @@ begin
     min(p.ttl), count(*), min(p."timestamp"), max(p."timestamp"), max(p.created_at)
   into tenants, scopes, projects, orgs, users, audience.branch, audience.ttl, audience.packet_count, audience.coverage_start,
     audience.coverage_end, audience.sources_saved_until
-  from public.packet_store p
-  where p.packet_id = any (ids) and derived.is_source(p);
+  from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p);
   if audience.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
     perform identity.raise_error(
       'L9OWN', 'source_packet_ids: at least one of these memories does not exist, or is not yours', 'source_packet_ids');
@@ -29566,21 +29214,17 @@ return packets.is_scope_within((memory).scope, (audience).scope)
   and ((audience).org_id is null or (audience).org_id is not distinct from (memory).org_id)
   and ((audience).user_id is null or (audience).user_id is not distinct from (memory).user_id)
   and ((audience).ttl is null or coalesce((memory).ttl <= (audience).ttl, false));
-comment on function summaries.is_audience_within is
-  'True if everyone who may read this memory may also read everything that this audience reads, for at least as long.';
-
+comment on function summaries.is_audience_within is 'True if all readers of this memory may read what this audience reads.';
 grant execute on function summaries.audience_of_sources to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/060-audience-of-sources.sql
 --! Included 180-summaries/070-follow-sources.sql
 -- Triggers of packet_store that keep summaries true to their sources: one deletes them when a source moves or its
 -- expiry changes, the other marks them as due when its text changes.
-
 create function summaries.tg_packet_store__check_summaries() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
-  sources uuid[] := array(
-    select l.packet_id from public.memory_summary_sources l where l.summary_packet = new.packet_id);
+  sources uuid[] := array(select l.packet_id from public.memory_summary_sources l where l.summary_packet = new.packet_id);
 begin
   -- If the memory is a summary itself, all its new readers must be able to read all its sources.
   if cardinality(sources) > 0 and summaries.is_audience_within(new, summaries.audience_of_sources(sources)) is not true then
@@ -29617,7 +29261,6 @@ create trigger _645_mark_summaries_stale after update of envelope on public.pack
 --! Included 180-summaries/080-check-summary.sql
 -- Checks the values of a summary. save_summary() and store_summary() call it before they save, and
 -- store_summary_row() once more as the owner.
-
 create function summaries.check_summary(scope_type text, scope_value text, summary_text text, key_facts text[],
   key_entities text[], key_decisions text[], confidence double precision) returns void
 language plpgsql immutable parallel safe set search_path = ''
@@ -29638,14 +29281,12 @@ begin
 end
 $$;
 comment on function summaries.check_summary is 'Raises L9VAL or L9LIM, naming the field, for values that a summary can''t have.';
-
 grant execute on function summaries.check_summary to l9_agent, l9_admin, l9_worker;
 grant execute on function reflection.check_texts to l9_worker;
 --! EndIncluded 180-summaries/080-check-summary.sql
 --! Included 180-summaries/090-store-summary.sql
 -- Writes the row of a summary and its list of sources, as the owner. save_summary() calls it for callers and
 -- store_summary() for jobs, after they have saved the memory.
-
 create function summaries.store_summary_row(packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[],
   key_facts text[], key_entities text[], key_decisions text[], confidence double precision, valid_until timestamptz)
 returns public.memory_summaries
@@ -29691,7 +29332,6 @@ $$;
 comment on function summaries.store_summary_row is
   'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: memories that '
   'the caller sees and that every reader of the summary may read. Definer: callers can''t write memory_summaries.';
-
 grant execute on function summaries.store_summary_row to l9_agent, l9_admin;
 
 -- A memory has at most 64 parents, so these are the newest sources. memory_summary_sources has all of them.
@@ -29701,13 +29341,11 @@ return array(
   select p.packet_id from public.packet_store p where p.packet_id = any (ids)
   order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
 comment on function summaries.newest_sources is 'The newest 64 of these memories, as far as the caller sees them.';
-
 grant execute on function summaries.newest_sources to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/090-store-summary.sql
 --! Included 180-summaries/100-save-summary.sql
 -- Saves a summary that an agent or administrator wrote. Callers reach save_summary() in psql, and by the operation
 -- summarize over MCP and GraphQL.
-
 create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text) returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -29778,13 +29416,11 @@ comment on function public.save_summary is 'Saves the summary of a subject as a 
   'replace only their own (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Only callers that may '
   'read all of source_packet_ids (at most 500) can read it, and no longer than these; if no scope has exactly these readers, '
   'L9VAL. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
-
 grant execute on function summaries.lock_summary, public.save_summary to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/100-save-summary.sql
 --! Included 180-summaries/110-find-due.sql
 -- Finds the summaries that are to be written. due_summaries() and summarize() call find_due() for their caller, and
 -- lease_summaries() calls it for all audiences of a tenant.
-
 create type summaries.due_for_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text,
   scope_type text, scope_value text, reason text, new_packets integer, packet_count integer, summary_id uuid,
   coverage_start timestamptz, coverage_end timestamptz, valid_until timestamptz, source_packet_ids uuid[]);
@@ -29805,8 +29441,7 @@ begin atomic
     ('task', (memory).correlation_id),
     ('time_period', to_char((memory)."timestamp" at time zone 'UTC', 'IYYY-"W"IW'))) as s (scope_type, scope_value)
   where not identity.is_blank(s.scope_value) and octet_length(s.scope_value) <= summaries.max_subject_bytes()
-  union all
-  select 'topic', t.tag from unnest((memory).tags) as t (tag);
+  union all select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
 comment on function summaries.summary_subjects is 'The subjects whose summaries a memory belongs to: its thread, its creator, '
   'its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
@@ -29885,14 +29520,12 @@ $$;
 comment on function summaries.find_due is 'Summaries that are due in a tenant: for the audiences that this identity writes for '
   'or, without a caller (for jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due '
   'summary contains memories that its readers may not read. Runs with the rights of the caller.';
-
 grant execute on function summaries.summary_threshold, summaries.summary_subjects, summaries.find_due
   to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/110-find-due.sql
 --! Included 180-summaries/120-due-summaries.sql
 -- Lists the due summaries of a caller, who reaches due_summaries() over GraphQL and psql. summarize() calls
 -- find_due_for_caller() and writes an audit row of its own.
-
 create type public.due_summary as (scope_type text, scope_value text, scope text, project_id text, reason text,
   new_packets integer, packet_count integer, summary_id uuid, coverage_start timestamptz, coverage_end timestamptz,
   valid_until timestamptz, source_packet_ids uuid[]);
@@ -29941,8 +29574,7 @@ begin
   from summaries.find_due(me, me.tenant_id, scope_types, scope_value, project_id, min_packets, max_sources, k) d;
 end
 $$;
-comment on function summaries.find_due_for_caller is
-  'What due_summaries() returns, without an audit row: summarize() audits the sources that it shows.';
+comment on function summaries.find_due_for_caller is 'What due_summaries() returns, without an audit row.';
 
 create function public.due_summaries(scope_types text[] default null, scope_value text default null, project_id text default null,
   min_packets integer default null, max_sources integer default 100, k integer default 20) returns setof public.due_summary
@@ -29963,13 +29595,11 @@ comment on function public.due_summaries is 'Summaries that are due where the ca
   'were added, a source was changed, or valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic '
   'and week 20, agent and project 50. source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest 20,000 '
   'memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
-
 grant execute on function summaries.find_due_for_caller, public.due_summaries to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/120-due-summaries.sql
 --! Included 180-summaries/130-summarize.sql
 -- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the
 -- summary.
-
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 comment on type public.summarize_result is
   'The result of summarize(): the status, and either the saved summary or the due ones with their sources.';
@@ -29999,8 +29629,7 @@ begin atomic
     'packet_id', t.packet_id, 'content', t.shown, 'is_truncated', t.is_truncated, 'kind', t.packet_type, 'scope', t.scope,
     'project_id', t.project_id, 'creator', t.creator, 'source', t.source, 'speaker', t.speaker,
     'timestamp', t."timestamp", 'created_at', t.created_at) order by t.place desc), '[]')
-  from trimmed t
-  where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
+  from trimmed t where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
 end;
 comment on function summaries.sources_within is 'The texts of those of these memories that the caller may read, oldest first, '
   'trimmed to about max_tokens tokens in all; at most the newest 100.';
@@ -30055,7 +29684,6 @@ $$;
 comment on function public.summarize is 'Without summary_text: the summaries that are due (optionally only of this scope_type, '
   'scope_value and project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With '
   'summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
-
 grant execute on function summaries.sources_within, public.summarize to l9_agent, l9_admin;
 
 create function summaries.summary_json(summary public.memory_summaries) returns jsonb
@@ -30080,13 +29708,11 @@ return case when (summary).summary_id is not null then pg_catalog.jsonb_build_ob
   'coverage_end', (summary).coverage_end,
   'valid_until', (summary).valid_until) end;
 comment on function summaries.summary_json is 'A summary as the gateway returns it, with the text of its memory.';
-
 grant execute on function summaries.summary_json to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/130-summarize.sql
 --! Included 180-summaries/140-summary-job.sql
 -- Summaries that background jobs save, as the owner and for any audience. store_model_summary() calls store_summary()
 -- with what a chat model wrote.
-
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
 comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries for background jobs. '
@@ -30144,7 +29770,6 @@ $$;
 comment on function summaries.store_summary is
   'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator job, and in '
   'place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t write memories.';
-
 grant execute on function summaries.store_summary to l9_worker;
 --! EndIncluded 180-summaries/140-summary-job.sql
 --! Included 190-extraction/000-schema.sql
@@ -30156,13 +29781,11 @@ grant usage on schema extraction to l9_agent, l9_admin, l9_platform_admin, l9_wo
 --! Included 190-extraction/010-extraction-settings.sql
 -- Which memories a chat model may read, and the budget for it. set_extraction_settings() writes it; triggers of
 -- packet_store and the jobs ask it before anything is sent.
-
 create function extraction.are_kinds(kinds text[]) returns boolean
 language sql immutable parallel safe set search_path = ''
 return not exists (
   select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ packets.kind_pattern());
-comment on function extraction.are_kinds is
-  'True if each of these texts can be a kind of memory: a lower-case word of at most 63 characters.';
+comment on function extraction.are_kinds is 'True if each text can be a kind: a lower-case word of at most 63 characters.';
 
 create function extraction.is_budget(tokens_per_day bigint) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -30195,9 +29818,7 @@ comment on column public.extraction_settings.writes_summaries is
 comment on column public.extraction_settings.tokens_per_day is
   'The token budget of extraction and summaries together, for each day in UTC.';
 comment on column public.extraction_settings.updated_at is 'When the settings last changed.';
-
 alter table public.extraction_settings enable row level security, force row level security;
-
 create policy tenant_isolation on public.extraction_settings as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.extraction_settings for select to l9_admin
@@ -30206,7 +29827,6 @@ create policy platform_override on public.extraction_settings for select to l9_p
   using ((select identity.allow_and_audit_operator_read('extraction_settings')));
 create policy worker_access on public.extraction_settings for select to l9_worker using (true);
 create policy definer_functions on public.extraction_settings to l9_owner using (true);
-
 comment on policy tenant_isolation on public.extraction_settings is 'Callers read only settings of their own tenant.';
 comment on policy scope_access on public.extraction_settings is
   'Only admins of every scope read settings, because they name scopes that others must not learn of.';
@@ -30215,7 +29835,6 @@ comment on policy platform_override on public.extraction_settings is
 comment on policy worker_access on public.extraction_settings is 'Jobs read the settings before each call of a model.';
 comment on policy definer_functions on public.extraction_settings is
   'set_extraction_settings() writes settings, and triggers of packet_store read them.';
-
 grant select on public.extraction_settings to l9_admin, l9_platform_admin, l9_worker;
 -- No role may insert, update or delete: set_extraction_settings() checks the values and writes an audit row.
 
@@ -30226,7 +29845,6 @@ create trigger _500_audit after insert or update on public.extraction_settings
 --! Included 190-extraction/020-set-extraction-settings.sql
 -- Administrators switch extraction and written summaries on and off here, over GraphQL and psql, and set their
 -- limits.
-
 create function public.set_extraction_settings(is_enabled boolean default null, kinds text[] default null,
   scopes text[] default null, writes_summaries boolean default null, tokens_per_day bigint default null,
   tenant_id uuid default null) returns public.extraction_settings
@@ -30275,13 +29893,11 @@ comment on function public.set_extraction_settings is 'Changes the given setting
   'save on. kinds: those to extract from, at most 64. scopes: at most 64; memories of others are never sent to a model. '
   'writes_summaries: it also writes due summaries. tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. '
   'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
-
 grant execute on function public.set_extraction_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 190-extraction/020-set-extraction-settings.sql
 --! Included 190-extraction/030-extraction-usage.sql
 -- The tokens that chat models used, by tenant and day. reserve_tokens() and record_token_usage() write it;
 -- administrators read it over GraphQL.
-
 create table public.extraction_usage (
   tenant_id uuid not null references public.tenants,
   day date not null,
@@ -30306,9 +29922,7 @@ comment on column public.extraction_usage.completion_tokens is 'Tokens received,
 comment on column public.extraction_usage.reserved_tokens is 'The most that running calls can cost, plus the reservations of '
   'calls whose cost is unknown because the provider or the job failed.';
 comment on column public.extraction_usage.updated_at is 'When a call last started or ended.';
-
 alter table public.extraction_usage enable row level security, force row level security;
-
 create policy tenant_isolation on public.extraction_usage as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.extraction_usage for select to l9_admin
@@ -30316,14 +29930,12 @@ create policy scope_access on public.extraction_usage for select to l9_admin
 create policy platform_override on public.extraction_usage for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('extraction_usage')));
 create policy worker_access on public.extraction_usage to l9_worker using (true);
-
 comment on policy tenant_isolation on public.extraction_usage is 'Callers read only usage of their own tenant.';
 comment on policy scope_access on public.extraction_usage is
   'Only admins of every scope read usage, because it adds up all scopes.';
 comment on policy platform_override on public.extraction_usage is
   'Operators read usage of all tenants; each such read is audited.';
 comment on policy worker_access on public.extraction_usage is 'Jobs reserve and count tokens.';
-
 grant select on public.extraction_usage to l9_admin, l9_platform_admin, l9_worker;
 grant insert (tenant_id, day), update (calls, failed_calls, prompt_tokens, completion_tokens, reserved_tokens, updated_at)
   on public.extraction_usage to l9_worker;
@@ -30331,12 +29943,10 @@ grant insert (tenant_id, day), update (calls, failed_calls, prompt_tokens, compl
 --! Included 190-extraction/040-reserve-tokens.sql
 -- Keeps the calls of chat models within the budget of a tenant. The gateway reserves tokens before each call and
 -- records the real cost afterwards.
-
 create function extraction.is_active_tenant(tenant_id uuid) returns boolean
 language sql stable security definer set search_path = ''
 return exists (select from public.tenants t where t.tenant_id = is_active_tenant.tenant_id and t.is_active);
-comment on function extraction.is_active_tenant is
-  'True if the tenant is active; jobs do nothing for inactive tenants. For jobs. Definer: reads tenants, which jobs can''t read.';
+comment on function extraction.is_active_tenant is 'True if the tenant is active. Definer: jobs can''t read tenants.';
 
 create function extraction.reserve_tokens(tenant_id uuid, tokens bigint) returns date
 language plpgsql volatile set search_path = ''
@@ -30374,15 +29984,12 @@ begin atomic
     updated_at = clock_timestamp()
   where u.tenant_id = record_token_usage.tenant_id and u.day = record_token_usage.day;
 end;
-comment on function extraction.record_token_usage is
-  'Replaces the reservation of a call by its real cost. prompt_tokens null: the cost is unknown, and the reservation stays.';
-
+comment on function extraction.record_token_usage is 'Replaces a reservation by the real cost; null keeps it.';
 grant execute on function extraction.is_active_tenant, extraction.reserve_tokens, extraction.record_token_usage to l9_worker;
 --! EndIncluded 190-extraction/040-reserve-tokens.sql
 --! Included 190-extraction/050-pending-extractions.sql
 -- The queue of memories that a chat model is to read, and the trigger that fills it when memories are saved. The
 -- extraction job works through it by lease_extractions().
-
 create table extraction.pending_extractions (
   packet_id uuid primary key references public.packet_store on delete cascade,
   enqueued_at timestamptz not null default clock_timestamp(),
@@ -30393,7 +30000,6 @@ create table extraction.pending_extractions (
   last_error text,
   constraint pending_extraction_error_is_a_name check (tasks.is_error_name(last_error))
 );
-
 create index pending_extractions_due_idx on extraction.pending_extractions (next_attempt_at) where given_up_at is null;
 comment on table extraction.pending_extractions is
   'Queue of memories that a chat model has to read. A row is inserted in the transaction of the save, and deleted in the '
@@ -30405,27 +30011,22 @@ comment on column extraction.pending_extractions.given_up_at is
   'When the last attempt failed. The row stays until the memory is changed or deleted.';
 comment on column extraction.pending_extractions.last_error is
   'The name of the last error, never its text; budget: the row waits for the next day.';
-
 alter table extraction.pending_extractions enable row level security, force row level security;
-
 create policy worker_access on extraction.pending_extractions to l9_worker using (true);
 create policy definer_functions on extraction.pending_extractions to l9_owner using (true);
 comment on policy worker_access on extraction.pending_extractions is 'Jobs work through the queue.';
 comment on policy definer_functions on extraction.pending_extractions is
   'Triggers of packet_store add memories; store_extraction() removes them.';
-
 grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error),
   delete on extraction.pending_extractions to l9_worker;
 
 -- Inlined into the queries of both queues, which is why it sets no search_path: they keep using their indexes.
 create function extraction.is_due(next_attempt_at timestamptz, leased_until timestamptz) returns boolean
 language sql stable parallel safe return next_attempt_at <= now() and (leased_until is null or leased_until < now());
-comment on function extraction.is_due is
-  'True if a row of a queue may be leased now: its time has come, and no other job holds a lease.';
+comment on function extraction.is_due is 'True if a row of a queue may be leased: its time has come, and no job holds a lease.';
 
 create function extraction.max_attempts() returns integer language sql immutable parallel safe set search_path = '' return 5;
 comment on function extraction.max_attempts is 'The number of unusable answers after which a job gives up.';
-
 grant execute on function extraction.is_due, extraction.max_attempts to l9_worker;
 
 create function extraction.is_wanted(settings public.extraction_settings, kind text, scope text, ttl timestamptz) returns boolean
@@ -30433,9 +30034,7 @@ language sql stable parallel safe set search_path = ''
 return coalesce(
   (settings).is_enabled and kind = any ((settings).kinds) and scope = any ((settings).scopes)
   and (ttl is null or ttl > pg_catalog.now()), false);
-comment on function extraction.is_wanted is
-  'True if the settings allow a chat model to read an unexpired memory of this kind and scope.';
-
+comment on function extraction.is_wanted is 'True if a chat model may read an unexpired memory of this kind and scope.';
 grant execute on function extraction.is_wanted to l9_worker;
 
 create function extraction.tg_packet_store__enqueue_extraction() returns trigger
@@ -30463,7 +30062,6 @@ create trigger _900_enqueue_extraction after insert on public.packet_store
 --! Included 190-extraction/060-follow-memories.sql
 -- A trigger of packet_store: when the text of a memory changes, what a model extracted from the old text goes, and
 -- the new text is queued. store_extraction() withdraws relationships by the same function.
-
 create function extraction.withdraw_extracted_relationships(packet_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -30480,8 +30078,8 @@ begin
   end if;
 end
 $$;
-comment on function extraction.withdraw_extracted_relationships is 'Deletes the relationships that a model extracted from a '
-  'memory; relationships that callers stated stay. Not executable by callers: functions of the owner call it.';
+comment on function extraction.withdraw_extracted_relationships is
+  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay.';
 
 create function extraction.tg_packet_store__extraction_follow() returns trigger
 language plpgsql security definer set search_path = ''
@@ -30516,7 +30114,6 @@ create trigger _640_extraction_follow after update on public.packet_store
 --! EndIncluded 190-extraction/060-follow-memories.sql
 --! Included 190-extraction/070-lease-extractions.sql
 -- The extraction job calls these functions as l9_worker, each in a short transaction: none is open while the model answers.
-
 create function extraction.lease_extractions(batch_size integer, lease interval)
 returns table (packet_id uuid, content text, content_hash bytea, happened_at timestamptz, attempts integer, tenant_id uuid,
   org_id uuid, user_id uuid, project_id text, scope text)
@@ -30551,8 +30148,7 @@ begin
   end loop;
 end
 $$;
-comment on function extraction.lease_extractions is
-  'Leases up to batch_size memories from the start of the queue, and removes memories from it that are no longer wanted.';
+comment on function extraction.lease_extractions is 'Leases up to batch_size memories of the queue; drops unwanted ones.';
 
 create function extraction.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean,
   max_attempts integer default extraction.max_attempts())
@@ -30619,20 +30215,17 @@ begin atomic
 end;
 comment on function extraction.extraction_backlog is 'Over all tenants: the number of waiting memories, the number given up, the '
   'age of the oldest waiting memory in seconds, and the tokens used today.';
-
 grant execute on function extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
   extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog to l9_worker;
 --! EndIncluded 190-extraction/070-lease-extractions.sql
 --! Included 190-extraction/080-store-extraction.sql
 -- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
-
 create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
 comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
 
 create function extraction.max_extracted_items() returns integer
 language sql immutable parallel safe set search_path = '' return 50;
-comment on function extraction.max_extracted_items is
-  'The number of entities, facts and relationships, each, that are stored of one answer.';
+comment on function extraction.max_extracted_items is 'The most entities, facts and relationships, each, of one answer.';
 
 create function extraction.extracted_items(extraction jsonb, field text, texts text[]) returns table (item jsonb, is_fit boolean)
 language sql stable parallel safe set search_path = ''
@@ -30652,7 +30245,7 @@ begin atomic
 end;
 comment on function extraction.extracted_items is
   'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these texts (at '
-  'most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1. Not executable by callers.';
+  'most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1.';
 
 -- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
 -- and asserts item by item; a refused item is undone alone.
@@ -30741,13 +30334,11 @@ comment on function extraction.store_extraction is 'Stores what a chat model ext
   'relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed '
   'since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer '
   'contains. For jobs. Definer: writes tables that jobs can''t write.';
-
 grant execute on function extraction.store_extraction to l9_worker;
 --! EndIncluded 190-extraction/080-store-extraction.sql
 --! Included 190-extraction/090-summary-leases.sql
 -- The job that has a chat model write summaries calls these functions as l9_worker. No transaction is open while the model
 -- answers.
-
 create table extraction.summary_leases (
   summary_key bytea primary key,
   attempts integer not null default 0,
@@ -30760,7 +30351,6 @@ comment on column extraction.summary_leases.summary_key is 'A hash of audience a
 comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
 comment on column extraction.summary_leases.leased_until is
   'End of the lease of the job that writes this summary; afterwards another job may lease it.';
-
 alter table extraction.summary_leases enable row level security, force row level security;
 create policy worker_access on extraction.summary_leases to l9_worker using (true);
 comment on policy worker_access on extraction.summary_leases is 'Only jobs read and write the leases.';
@@ -30800,9 +30390,7 @@ begin
       array_agg(p.content_hash order by p."timestamp", p.packet_id),
       array_agg(p.envelope ->> 'content' order by p."timestamp", p.packet_id),
       array_agg(p."timestamp" order by p."timestamp", p.packet_id)
-    from public.packet_store p
-    where p.packet_id = any (candidate.source_packet_ids)
-    having count(*) > 0;
+    from public.packet_store p where p.packet_id = any (candidate.source_packet_ids) having count(*) > 0;
     batch_size := batch_size - 1;
     exit when batch_size <= 0;
   end loop;
@@ -30832,13 +30420,11 @@ end
 $$;
 comment on function extraction.postpone_summary is 'Ends the lease of a due summary and retries it after the delay, or after a '
   'day if that was the last attempt. Returns true if it was the last attempt.';
-
 grant execute on function extraction.may_write_summaries, extraction.lease_summaries, extraction.postpone_summary to l9_worker;
 --! EndIncluded 190-extraction/090-summary-leases.sql
 --! Included 190-extraction/100-store-model-summary.sql
 -- Takes over a summary that a chat model wrote. The job that writes summaries calls store_model_summary() with the
 -- answer and the hashes of the sources that the model read.
-
 create function extraction.store_model_summary(
   summary_key bytea, scope_type text, scope_value text, summary jsonb, packet_ids uuid[], content_hashes bytea[], model text)
 returns boolean
@@ -30881,9 +30467,7 @@ return array(
   with ordinality as i (value, place)
   where not identity.is_blank(i.value) and i.place <= 20
   order by i.place);
-comment on function extraction.summary_texts is
-  'Returns the first 20 texts of a list that are not blank, each cut to 200 characters.';
-
+comment on function extraction.summary_texts is 'The first 20 texts of a list that are not blank, each cut to 200 characters.';
 grant execute on function extraction.summary_texts, extraction.store_model_summary to l9_worker;
 --! EndIncluded 190-extraction/100-store-model-summary.sql
 --! Included 200-access/000-schema.sql
@@ -30895,7 +30479,6 @@ grant usage on schema access to l9_agent, l9_admin, l9_platform_admin, l9_worker
 --! Included 200-access/010-access-matrix.sql
 -- A view for DBAs and administrators: what each actor may do in each scope, read from grants and policies themselves.
 -- Callers read it in psql and over GraphQL.
-
 create view public.access_matrix
 with (security_invoker = true)
 as
@@ -30974,13 +30557,11 @@ comment on column public.access_matrix.may_write is 'True if the actor can save 
 comment on column public.access_matrix.may_change is
   'Memories of the scope that the actor can update and delete: any, own (those that carry its creator) or none.';
 comment on column public.access_matrix.may_clean_up is 'True if the actor can delete expired memories of the scope.';
-
 grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/010-access-matrix.sql
 --! Included 200-access/020-explain-access.sql
 -- Says for one caller and one memory which policy decides. Administrators reach explain_access() over GraphQL and
 -- psql; the functions before it are its steps.
-
 create type public.policy_verdict as (policy text, is_permissive boolean, admits boolean, expression text, description text);
 comment on type public.policy_verdict is 'Result of one policy of packet_store for one memory.';
 comment on column public.policy_verdict.policy is 'Name of the policy.';
@@ -31083,8 +30664,7 @@ begin
   return result;
 end
 $$;
-comment on function access.substitute_claims is
-  'The expression of a policy in which each call (select identity.current_…()) is replaced by its value for this identity.';
+comment on function access.substitute_claims is 'The expression of a policy with each identity.current_…() as a value.';
 
 create function access.get_actor_role(tenant_id uuid, caller text) returns text
 language sql stable security definer set search_path = ''
@@ -31092,8 +30672,7 @@ return (
   select a.role from public.actors a, identity.require_admin() as me
   where a.tenant_id = get_actor_role.tenant_id and a.caller = get_actor_role.caller
     and (me.role = 'l9_platform_admin' or a.tenant_id = me.tenant_id));
-comment on function access.get_actor_role is
-  'Database role of an actor, if the caller is an admin of its tenant; else null. Definer: reads actors.';
+comment on function access.get_actor_role is 'Role of an actor, if the caller is an admin of its tenant. Definer: reads actors.';
 
 create function access.get_identity_with_claims(
   tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[]) returns identity.identity
@@ -31181,14 +30760,11 @@ begin
     answer.decided_by := 'grant';
   else
     select v.policy into answer.decided_by
-    from unnest(answer.policies) as v
-    where not v.is_permissive and not v.admits
-    order by v.policy limit 1;
+    from unnest(answer.policies) as v where not v.is_permissive and not v.admits order by v.policy limit 1;
     if not found then
       answer.is_visible := exists (select from unnest(answer.policies) as v where v.is_permissive and v.admits);
       select string_agg(v.policy, ', ' order by v.policy) into answer.decided_by
-      from unnest(answer.policies) as v
-      where v.is_permissive and v.admits = answer.is_visible;
+      from unnest(answer.policies) as v where v.is_permissive and v.admits = answer.is_visible;
     end if;
   end if;
   perform audit.audit_read(
@@ -31201,7 +30777,6 @@ comment on function public.explain_access is
   'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read '
   'from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired '
   'ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
-
 grant execute on function access.get_expired_memory, access.substitute_claims, access.get_actor_role,
   access.get_identity_with_claims, public.explain_access to l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/020-explain-access.sql
@@ -31214,7 +30789,6 @@ grant usage on schema archive to l9_agent, l9_admin, l9_platform_admin, l9_worke
 --! Included 205-archive/010-limits.sql
 -- Limits of archives and the form of a pointer. The tables and functions of this chapter use them, and the gateway
 -- reads long documents by pieces_of().
-
 create function archive.max_session_bytes() returns integer language sql immutable parallel safe return 25 * 1024 * 1024;
 
 create function archive.max_blob_bytes() returns integer
@@ -31247,20 +30821,16 @@ $$;
 comment on function archive.max_session_bytes is 'The most bytes of a session as JSON, after redaction.';
 comment on function archive.max_blob_bytes is 'The most bytes of an encrypted session.';
 comment on function archive.max_piece_bytes is 'The most bytes of a session that the gateway reads in one row.';
-comment on function archive.pieces_of is
-  'These bytes in pieces, in their order: a client that reads a row at a time needs no memory for several copies of the whole.';
-comment on function archive.lasting is
-  'How long bytes without an archive and unfinished archives are kept: much longer than a store takes.';
+comment on function archive.pieces_of is 'These bytes in pieces: a client needs no memory for several copies of the whole.';
+comment on function archive.lasting is 'How long bytes without an archive are kept: much longer than a store takes.';
 comment on function archive.pointer_of is 'The address of encrypted bytes with this SHA-256.';
 comment on function archive.hash_of is 'The SHA-256 in a pointer. Raises L9VAL for any other text.';
-
 grant execute on function archive.pointer_of, archive.hash_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function archive.max_piece_bytes, archive.pieces_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/010-limits.sql
 --! Included 205-archive/020-archive-settings.sql
 -- Which parts of a session a tenant archives. Administrators set it over GraphQL and psql; prepare_session_archive()
 -- reads it.
-
 create table public.archive_settings (
   tenant_id uuid primary key references public.tenants,
   archive_fields text[] not null default '{}',
@@ -31273,7 +30843,6 @@ comment on column public.archive_settings.tenant_id is 'The tenant.';
 comment on column public.archive_settings.archive_fields is 'What is stored beside session_id, timestamp, ended_at, tool_name, '
   'success, summary and tags: messages (role and text of each), tool_calls (those in the messages), or nothing, the default.';
 comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
-
 alter table public.archive_settings enable row level security, force row level security;
 create policy tenant_isolation on public.archive_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -31320,13 +30889,11 @@ $$;
 comment on function public.set_archive_settings is
   'Sets what is stored of archived sessions beside session_id, timestamp, ended_at, tool_name, success, summary and tags. For '
   'admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
-
 grant execute on function public.set_archive_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/020-archive-settings.sql
 --! Included 205-archive/030-allowed-document.sql
 -- Reduces a session to the fields that may be stored. prepare_session_archive() calls allowed_document() before
 -- anything else is done with the session.
-
 create function archive.allowed_message(message jsonb, with_tool_calls boolean) returns jsonb
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
@@ -31338,8 +30905,7 @@ return pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
       'success', c.call -> 'success') order by c.place)
     from pg_catalog.jsonb_array_elements(message -> 'tool_calls') with ordinality as c (call, place)
     where pg_catalog.jsonb_typeof(c.call) = 'object') end));
-comment on function archive.allowed_message is 'What is stored of a message: its role, its text and, if the tenant wants it so, '
-  'the name, input, output and success of its tool calls.';
+comment on function archive.allowed_message is 'What is stored of a message: role, text and, if wanted, its tool calls.';
 
 -- Checks the types of all known fields before it builds the document, so that a wrong one is an error rather than
 -- silently dropped. Unknown fields are dropped.
@@ -31389,13 +30955,11 @@ begin
   return document;
 end
 $$;
-comment on function archive.allowed_document is 'What may be stored of a session: a document of listed fields alone, whose types '
-  'are checked; anything else is dropped. Raises L9VAL.';
+comment on function archive.allowed_document is 'What may be stored of a session: listed fields, or L9VAL for a wrong type.';
 --! EndIncluded 205-archive/030-allowed-document.sql
 --! Included 205-archive/040-session-archives.sql
 -- The tables of archives: what is known of each, its wrapped key, its bytes if the database stores them, and the
 -- bytes that a job is to delete from other stores.
-
 create table public.session_archives (
   archive_id uuid primary key,
   pointer text not null generated always as (archive.pointer_of(content_hash)) stored,
@@ -31435,13 +30999,11 @@ create table public.session_archives (
   constraint archive_size_within_limit check (size between 1 and archive.max_blob_bytes()),
   constraint archive_connectors_named check (cardinality(connectors) between 1 and 8)
 );
-
 -- Erased contents must not survive in the planner's statistics.
 alter table public.session_archives
   alter column title set statistics 0, alter column summary set statistics 0,
   alter column tags set statistics 0, alter column content_hash set statistics 0, alter column pointer set statistics 0,
   alter column fingerprint set statistics 0;
-
 -- The key holds owner, scope and writer, so that a collision is never with an archive that the writer can't see.
 create unique index session_archives_fingerprint_unique on public.session_archives
   (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
@@ -31576,7 +31138,6 @@ call derived.replace_expired('public.session_archives', 'packet_id', 'the same s
 --! Included 205-archive/050-prepare-session-archive.sql
 -- The first step of archiving: filter a session, scan it for secrets, and keep what the index will say of it. The
 -- operation store_session_to_cascade calls prepare_session_archive().
-
 create table archive.prepared_sessions (
   archive_id uuid primary key default uuidv7(),
   acting_tenant_id uuid not null references public.tenants,
@@ -31712,17 +31273,15 @@ begin
   return answer;
 end
 $$;
-comment on function archive.prepare_session_archive is 'Filters a session by the list of fields that are stored, and looks for '
-  'secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, '
-  'and so does the answer; redact replaces what is found first. The default scope is narrowest_scope(). Errors: L9VAL, L9LIM, '
-  'L9SCP, L9SEC for a secret in project_id, L9AUT. Definer: reads settings and writes prepared_sessions.';
-
+comment on function archive.prepare_session_archive is
+  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. '
+  'With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found '
+  'first. The default scope is narrowest_scope(). Definer: reads settings and writes prepared_sessions.';
 grant execute on function archive.prepare_session_archive to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
 --! Included 205-archive/060-put-archive-blob.sql
 -- Writes, announces and reads the encrypted bytes of an archive. The gateway calls these while it stores and fetches;
 -- finish_session_archive() puts bytes into the database by put_archive_blob().
-
 create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -31738,9 +31297,8 @@ begin
     set content_hash = excluded.content_hash, blob = excluded.blob, stored_at = clock_timestamp();
 end
 $$;
-comment on function archive.put_archive_blob is
-  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, they are '
-  'collected an hour later. Errors: L9VAL, L9AUT. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob is 'Stores the encrypted bytes of a session that the caller prepared in the '
+  'database. If its archive is not entered, they are collected an hour later. Definer: callers have no access to the bytes.';
 
 create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[]) returns void
 language plpgsql volatile security definer set search_path = ''
@@ -31763,7 +31321,7 @@ end
 $$;
 comment on function archive.announce_archive_blob is 'Says that encrypted bytes with this hash, of a session that the caller '
   'prepared, are about to be put into stores outside the database. If the archive is not entered, a job deletes them there two '
-  'hours later, unless another archive had them before. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
+  'hours later, unless another archive had them before. Definer: callers have no access to the queue.';
 
 create function archive.restore_archive_blob(archive_id uuid, blob bytea) returns void
 language plpgsql volatile security definer set search_path = ''
@@ -31785,9 +31343,8 @@ begin
   on conflict on constraint archive_blobs_pkey do update set content_hash = excluded.content_hash, blob = excluded.blob;
 end
 $$;
-comment on function archive.restore_archive_blob is
-  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the database as one '
-  'of its stores. Errors: L9VAL (they are other bytes), L9OWN, L9AUT. Definer: callers have no access to the bytes.';
+comment on function archive.restore_archive_blob is 'Writes the bytes of an archive that the caller may read into the database '
+  'again, where the archive names the database as one of its stores. Definer: callers have no access to the bytes.';
 
 create function archive.get_archive_blob(archive_id uuid) returns bytea
 language sql stable security definer set search_path = ''
@@ -31800,14 +31357,12 @@ begin atomic
 end;
 comment on function archive.get_archive_blob is 'The encrypted bytes of an archive that the caller may read; null if there are '
   'none, or no such archive. Definer: callers have no access to the table.';
-
 grant execute on function archive.put_archive_blob, archive.announce_archive_blob to l9_agent, l9_admin;
 grant execute on function archive.restore_archive_blob, archive.get_archive_blob to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/060-put-archive-blob.sql
 --! Included 205-archive/070-finish-session-archive.sql
 -- The last step of archiving: the memory, the row and the wrapped key are saved together. The operation
 -- store_session_to_cascade calls finish_session_archive() once the bytes are stored.
-
 create type public.archived_session as (status text, pointer text, content_hash text, indexed boolean, redacted integer,
   packet_id uuid, findings jsonb, predecessor text);
 comment on type public.archived_session is 'What became of a session that was to be archived.';
@@ -31844,8 +31399,7 @@ begin
   return found_one;
 end
 $$;
-comment on function archive.find_archived is 'The archive that the caller made before of the session that it prepared; null if '
-  'there is none. Definer: reads prepared_sessions.';
+comment on function archive.find_archived is 'The caller''s earlier archive of a session. Definer: reads prepared_sessions.';
 
 create function archive.own_prepared(archive_id uuid) returns archive.prepared_sessions
 language plpgsql stable security definer set search_path = ''
@@ -31864,8 +31418,7 @@ begin
   return prepared;
 end
 $$;
-comment on function archive.own_prepared is
-  'A session that the caller prepared. Raises L9VAL if there is none. Definer: callers have no access to the table.';
+comment on function archive.own_prepared is 'A session that the caller prepared, or L9VAL. Definer: callers read no table.';
 
 -- Checks that the memory and the bytes are those of the prepared session, and takes every word about the session from
 -- what was scanned, never from its arguments.
@@ -31922,10 +31475,9 @@ begin
   return stored;
 end
 $$;
-comment on function archive.store_session_archive is
-  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its memory: its row and '
-  'its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was '
-  'scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
+comment on function archive.store_session_archive is 'Enters a prepared session, whose bytes were stored in the database or '
+  'announced for other stores, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. '
+  'What it says of the session comes from what was scanned. Definer: writes tables that callers cannot.';
 
 create function archive.is_longer(one public.session_archives, other public.session_archives) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -31991,8 +31543,7 @@ exception when sqlstate 'L9OWN' or sqlstate 'L9IMM' then
   null;
 end
 $$;
-comment on function archive.hide_former is 'Takes the memory of an archive that has a successor out of searches, as far as the '
-  'caller may change it. It can still be read.';
+comment on function archive.hide_former is 'Takes an archive''s memory out of searches once the archive has a successor.';
 
 -- Runs in a block of its own, so that of two calls with one session the second undoes what it has saved and answers
 -- with the archive of the first.
@@ -32042,12 +31593,10 @@ begin
     where a.archive_id = stored.archive_id))::public.archived_session;
 end
 $$;
-comment on function archive.finish_session_archive is
-  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one '
-  'of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master '
-  'key, the first that of key_id. A longer archive of a session succeeds the shorter one. If the caller archived it before, the '
-  'answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
-
+comment on function archive.finish_session_archive is 'Ends what prepare_session_archive() began: saves the memory of kind '
+  'session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them '
+  'already. fingerprints: of the same document by every master key, the first that of key_id. A longer archive of a session '
+  'succeeds the shorter one. If the caller archived it before, the answer is skipped_dedupe and nothing is stored.';
 grant execute on function archive.find_archived, archive.own_prepared, archive.succeed, archive.hide_former,
   archive.store_session_archive, archive.finish_session_archive to l9_agent, l9_admin;
 grant usage on type public.archived_session, archive.succession to l9_agent, l9_admin;
@@ -32055,7 +31604,6 @@ grant usage on type public.archived_session, archive.succession to l9_agent, l9_
 --! Included 205-archive/075-may-be-summarized.sql
 -- Whether a chat model may read a session to write its summary. The gateway asks before it sends a prepared session
 -- to a model.
-
 create function archive.may_be_summarized(archive_id uuid) returns boolean
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -32069,17 +31617,14 @@ end
 $$;
 comment on function archive.may_be_summarized is 'True if the tenant lets a chat model write summaries in the scope of a session '
   'that the caller prepared. Raises L9VAL if there is none. Definer: callers read neither prepared_sessions nor the settings.';
-
 grant execute on function archive.may_be_summarized to l9_agent, l9_admin;
 --! EndIncluded 205-archive/075-may-be-summarized.sql
 --! Included 205-archive/080-open-session-archive.sql
 -- Hands out what it takes to decrypt an archive, and notes what reading it showed. The operations
 -- retrieve_session_from_cascade and verify_archives call these functions.
-
 create type archive.opened_session as (archive_id uuid, tenant_id uuid, content_hash bytea, schema_version text,
   connectors text[], key_id text, wrapped_key bytea, blob bytea, creator text, source text);
-comment on type archive.opened_session is
-  'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
+comment on type archive.opened_session is 'What is needed to fetch and decrypt the bytes of an archive; with blob, its bytes.';
 
 -- Bytes of one piece come along with the key, which saves a second call for most sessions; larger ones are read piece
 -- by piece.
@@ -32124,8 +31669,7 @@ create function archive.may_keep(kept public.session_archives, me identity.ident
 language sql stable set search_path = ''
 return (kept.creator = (me).creator or (me).role = 'l9_admin')
   and exists (select from public.packet_store p where p.packet_id = kept.packet_id and packets.may_rewrite(p, me));
-comment on function archive.may_keep is 'True if the caller answers for an archive: it made it and no administrator stands by '
-  'its memory, or it is an administrator. Not executable by callers.';
+comment on function archive.may_keep is 'True if the caller made an archive that no administrator stands by, or is one.';
 
 create function archive.note_verification(archive_id uuid, problem text default null, connector text default null) returns boolean
 language plpgsql volatile security definer set search_path = ''
@@ -32158,7 +31702,7 @@ comment on function archive.note_verification is 'Records that the bytes of an a
   'creator and for administrators: false, and nothing changes, for others who may read it. With a problem, which any reader may '
   'meet, it writes an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, '
   'or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. '
-  'Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
+  'Definer: callers cannot write these tables.';
 
 -- Locks the row, so that concurrent runs of verify_archives set the list one after the other, each with the former
 -- list in its audit row.
@@ -32194,14 +31738,12 @@ $$;
 comment on function archive.name_copies is
   'Sets which stores have the bytes of an archive, after they were read there or before they are written there, with an audit '
   'row. If the database is none of them, its bytes are deleted. For the creator of the archive and for administrators: false, '
-  'and nothing changes, for others who may read it. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
-
+  'and nothing changes, for others who may read it. Definer: callers cannot write these tables.';
 grant execute on function archive.open_session_archive, archive.note_verification, archive.name_copies
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/080-open-session-archive.sql
 --! Included 205-archive/090-query-session-archives.sql
 -- The operation query_cascade_memories: finds archived sessions by the words of their summaries, or lists the newest.
-
 create function archive.log_found(packet_ids uuid[]) returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -32259,7 +31801,8 @@ begin
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
         and (query_cascade_memories.session_id is null or a.session_id = query_cascade_memories.session_id)
-        and (query_cascade_memories.tags is null or packets.tag_keys(a.tags) && packets.tag_keys(query_cascade_memories.tags))
+        and (query_cascade_memories.tags is null
+          or packets.tag_keys(a.tags) && packets.wanted_tag_keys(query_cascade_memories.tags))
         and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
         and (nullif(query_cascade_memories.project_id, '') is null
           or a.project_id = query_cascade_memories.project_id or a.project_id is null)
@@ -32283,7 +31826,6 @@ grant execute on function public.query_cascade_memories to l9_agent, l9_admin;
 --! Included 205-archive/100-rotate-archive-keys.sql
 -- Steps through archives, to wrap their keys with another master key or to verify them. The operations
 -- rotate_archive_keys and verify_archives call these functions; the gateway wraps the keys.
-
 create function archive.keys_to_rotate(current_key_id text, after uuid, at_most integer)
 returns table (archive_id uuid, tenant_id uuid, key_id text, wrapped_key bytea)
 language plpgsql volatile security definer set search_path = ''
@@ -32337,8 +31879,7 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   perform administration.require_whole_token(administration.require_administrator(null));
-  return query
-    select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
+  return query select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
 end
 $$;
 comment on function archive.keys_in_use is 'The master keys that archives need, and how many: those of the tenant for an admin, '
@@ -32360,14 +31901,12 @@ end
 $$;
 comment on function archive.archives_to_verify is 'The next archives that the caller may read, in the order of their ids. '
   'Opening each one is audited, so an audit row is written only if there are none.';
-
 grant execute on function archive.keys_to_rotate, archive.replace_key, archive.keys_in_use to l9_admin, l9_platform_admin;
 grant execute on function archive.archives_to_verify to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/100-rotate-archive-keys.sql
 --! Included 205-archive/110-collect-archives.sql
 -- Removes what an interrupted or deleted archive left behind. The gateway's job collect_archives calls these
 -- functions, and deletes in the stores outside the database itself.
-
 create function archive.is_named_before(content_hash bytea, entered_at timestamptz) returns boolean
 language sql stable set search_path = ''
 begin atomic
@@ -32375,8 +31914,7 @@ begin atomic
     select from public.session_archives a
     where a.content_hash = is_named_before.content_hash and a.stored_at < is_named_before.entered_at);
 end;
-comment on function archive.is_named_before is 'True if bytes with this hash belong to an archive that was entered before this '
-  'time. Functions that the job runs see all archives.';
+comment on function archive.is_named_before is 'True if an archive entered before this time has bytes with this hash.';
 
 create function archive.collect_archives() returns integer
 language plpgsql volatile security definer set search_path = ''
@@ -32411,8 +31949,7 @@ begin atomic
       where b.stored_at < clock_timestamp() - archive.lasting()
         and not exists (select from public.session_archives a where a.archive_id = b.archive_id));
 end;
-comment on function archive.needs_collection is
-  'True if there is something to collect. Definer: the job has no access to the tables.';
+comment on function archive.needs_collection is 'True if there is something to collect. Definer: the job reads no tables.';
 grant execute on function archive.needs_collection to l9_worker;
 
 create function archive.bytes_to_delete(connector text, at_most integer) returns table (archive_id uuid, content_hash bytea)
@@ -32425,8 +31962,7 @@ begin atomic
   order by d.due_at
   limit least(at_most, 1000);
 end;
-comment on function archive.bytes_to_delete is
-  'The next bytes that are to be deleted from a store outside the database. Definer: the job has no access to the tables.';
+comment on function archive.bytes_to_delete is 'The next bytes to delete in another store. Definer: the job reads no table.';
 
 create function archive.note_deletion(archive_id uuid, connector text) returns void
 language sql volatile security definer set search_path = ''
@@ -32435,13 +31971,11 @@ begin atomic
 end;
 comment on function archive.note_deletion is 'Says that the bytes of an archive were deleted from a store outside the database. '
   'Definer: the job has no access to the tables.';
-
 grant execute on function archive.bytes_to_delete, archive.note_deletion to l9_worker;
 --! EndIncluded 205-archive/110-collect-archives.sql
 --! Included 205-archive/310-storage-prices.sql
 -- What storage costs a tenant, by connector and day. set_storage_price() writes it; estimate_storage_cost()
 -- multiplies by it.
-
 create table public.storage_prices (
   tenant_id uuid not null references public.tenants,
   connector text not null,
@@ -32475,23 +32009,19 @@ comment on column public.storage_prices.per_object_once is
   'The price of storing one object, whatever its size. Null: none, if per_gb_once is set.';
 comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
 comment on column public.storage_prices.updated_at is 'When the row was last changed.';
-
 alter table public.storage_prices enable row level security, force row level security;
-
 create policy tenant_isolation on public.storage_prices as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.storage_prices for select to l9_agent, l9_admin using (true);
 create policy platform_override on public.storage_prices for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('storage_prices')));
 create policy definer_functions on public.storage_prices to l9_owner using (true);
-
 comment on policy tenant_isolation on public.storage_prices is
   'An estimate uses the prices of its caller''s tenant, also for an operator.';
 comment on policy scope_access on public.storage_prices is 'Every caller in the tenant may read what storage costs.';
 comment on policy platform_override on public.storage_prices is
   'Operators read the prices of their own tenant, and each read is audited.';
 comment on policy definer_functions on public.storage_prices is 'set_storage_price() writes prices.';
-
 grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_storage_price() checks the values and writes the audit row.
 
@@ -32503,7 +32033,6 @@ call secrets.guard_table('public.storage_prices', '{connector,currency}');
 --! EndIncluded 205-archive/310-storage-prices.sql
 --! Included 205-archive/320-set-storage-price.sql
 -- Administrators set what a connector costs from a day on, over GraphQL and psql.
-
 create function public.set_storage_price(connector text, currency text, per_gb_month numeric default null,
   per_gb_once numeric default null, per_object_once numeric default null, priced_on date default null,
   price_list text default null, tenant_id uuid default null) returns public.storage_prices
@@ -32552,13 +32081,11 @@ comment on function public.set_storage_price is 'Sets what a connector costs fro
   'of that day. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: '
   'storing 10^9 bytes, an object. Null is unknown, 0 is free. price_list: its source. For admins with a whole token. Audited. '
   'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
-
 grant execute on function public.set_storage_price to l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/320-set-storage-price.sql
 --! Included 205-archive/330-estimate-storage-cost.sql
 -- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new
 -- archive.
-
 create type public.storage_cost_estimate as (bytes bigint, redundancy integer, connector text, one_off_cost numeric,
   monthly_cost numeric, currency text, price public.storage_prices, reason text, disclaimer text);
 comment on type public.storage_cost_estimate is 'What it would cost to store and keep some bytes.';
@@ -32650,7 +32177,6 @@ comment on function public.estimate_storage_cost is 'Estimates what it costs to 
   'archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A '
   'cost without a price is null, and reason says which; of the prices for storing once, one is enough. By default one copy in '
   'postgres, or as the archive is stored. Audited. Errors: L9VAL, L9OWN, L9AUT.';
-
 grant execute on function public.estimate_storage_cost to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/330-estimate-storage-cost.sql
 --! Included 210-views/000-schema.sql
@@ -32666,7 +32192,6 @@ grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
 --! Included 210-views/010-view-refreshes.sql
 -- When each materialized view was refreshed, and the policies by which a refresh reads all tenants.
 -- refresh_memory_views() writes the table; memory_views_status() shows it.
-
 create table views.memory_view_refreshes (
   view_name text primary key,
   refreshed_at timestamptz,
@@ -32679,7 +32204,6 @@ comment on column views.memory_view_refreshes.refreshed_at is
   'The view shows the state at this time. Null: it was never refreshed and is empty.';
 comment on column views.memory_view_refreshes.seconds is 'Duration of the refresh in seconds.';
 comment on column views.memory_view_refreshes.xid is 'The transaction that is refreshing the view now; null if none is.';
-
 alter table views.memory_view_refreshes enable row level security, force row level security;
 create policy definer_functions on views.memory_view_refreshes to l9_owner using (true);
 comment on policy definer_functions on views.memory_view_refreshes is 'Only refresh_memory_views() writes the table.';
@@ -32700,8 +32224,7 @@ end
 $$;
 comment on function views.is_refreshing_views is
   'True while refresh_memory_views() runs in this transaction. During that time policies show all rows to the owner, as whom it '
-  'runs. Definer: reads the table of refreshes, which only that procedure writes. Callers may not execute it.';
-
+  'runs. Definer: reads the table of refreshes, which only that procedure writes.';
 create policy definer_refresh on public.packet_store for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.memory_signals for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.knowledge_facts for select to l9_owner using ((select views.is_refreshing_views()));
@@ -32720,7 +32243,6 @@ comment on policy definer_refresh on public.reflection_store is
 --! EndIncluded 210-views/010-view-refreshes.sql
 --! Included 210-views/020-check-page.sql
 -- The limit of rows that one call reads from a view. The functions that list rows of the materialized views call it.
-
 create function views.check_page(k integer) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
@@ -32735,7 +32257,6 @@ comment on function views.check_page is 'Raises L9LIM unless k is from 1 to 500.
 --! Included 210-views/022-audit-read-of-view.sql
 -- The audit row of a call that read a materialized view. The functions that read the views call it before they
 -- return.
-
 create function views.audit_read_of_view(function_name text, table_name text, project_id text, row_count integer,
   ids uuid[] default null)
 returns void
@@ -32747,13 +32268,11 @@ begin atomic
       'function', function_name, 'rows', row_count, 'ids', to_jsonb(audit_read_of_view.ids))));
 end;
 comment on function views.audit_read_of_view is 'Audits that a function returned rows from a materialized view: the function, '
-  'the project that was asked for, the number of rows and, where each stands for one row of the table, their ids. Not executable '
-  'by callers: the functions that read the views call it.';
+  'the project that was asked for, the number of rows and, where each stands for one row of the table, their ids.';
 --! EndIncluded 210-views/022-audit-read-of-view.sql
 --! Included 210-views/025-combined-scores.sql
 -- The scores by which two of the views order memories and facts. Only the definitions of these views call them, once
 -- for each row of a refresh.
-
 create function views.combined_score_of_memory(importance_score real, "timestamp" timestamptz) returns real
 language sql stable parallel safe
 return 0.7 * importance_score
@@ -32769,7 +32288,6 @@ comment on function views.combined_score_of_fact is 'From 0 to 1: 0.7 × confide
 --! Included 210-views/030-agent-recent-important.sql
 -- The memories of the last 30 days that matter most, agent by agent: the view, and the function by which callers read
 -- it over GraphQL and psql.
-
 create materialized view views.mv_agent_recent_important as
 select r.packet_id, r.agent_id, r.packet_type, r."timestamp", r.importance_score, r.access_count, r.combined_score, r.place,
   r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
@@ -32790,30 +32308,16 @@ from (
   ) c
 ) r
 where r.place <= 100;
-
 create unique index mv_agent_recent_important_key on views.mv_agent_recent_important (packet_id);
 create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_agent_recent_important is 'The 100 memories of the last 30 days with the highest combined '
   'score of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
-comment on column views.mv_agent_recent_important.packet_id is 'The memory.';
-comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
-comment on column views.mv_agent_recent_important.packet_type is 'Kind of the memory.';
-comment on column views.mv_agent_recent_important."timestamp" is 'Time when it happened, at the last refresh.';
-comment on column views.mv_agent_recent_important.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column views.mv_agent_recent_important.access_count is
   'How often the memory had been found or read at the last refresh.';
 comment on column views.mv_agent_recent_important.combined_score is
   'Importance and recency together, from 0 to 1: views.combined_score_of_memory().';
 comment on column views.mv_agent_recent_important.place is
   'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
-comment on column views.mv_agent_recent_important.tenant_id is 'Tenant of the row.';
-comment on column views.mv_agent_recent_important.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_agent_recent_important.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_agent_recent_important.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_agent_recent_important.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_agent_recent_important.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_agent_recent_important from public;
 
 create type public.important_memory as (
@@ -32863,36 +32367,19 @@ comment on function public.agent_recent_important is
   'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last refresh. '
   'agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
   'Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
-
 grant execute on function public.agent_recent_important to l9_agent, l9_admin;
 --! EndIncluded 210-views/030-agent-recent-important.sql
 --! Included 210-views/040-entity-graph.sql
 -- An overview of the entity graph with sums: the view, and the function by which callers read it over GraphQL and
 -- psql.
-
 create materialized view views.mv_entity_graph as
 select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id,
   e.project_id, e.scope, e.ttl
-from public.entity_relationships e
-where e.ttl is null or e.ttl > now();
-
+from public.entity_relationships e where e.ttl is null or e.ttl > now();
 create unique index mv_entity_graph_key on views.mv_entity_graph (relationship_id);
 create index mv_entity_graph_readers_idx on views.mv_entity_graph (tenant_id, scope);
 comment on materialized view views.mv_entity_graph is 'The relations that entity_graph() sums up: ids and numbers. The sums are '
   'made for each reader, because a stored sum would count what is hidden from it.';
-comment on column views.mv_entity_graph.relationship_id is 'The relation.';
-comment on column views.mv_entity_graph.confidence is 'Confidence at the last refresh, from 0 to 1.';
-comment on column views.mv_entity_graph.mention_count is 'Number of times that the relation was stated.';
-comment on column views.mv_entity_graph.first_seen is 'Time when it was first stated.';
-comment on column views.mv_entity_graph.last_seen is 'Time when it was last stated.';
-comment on column views.mv_entity_graph.tenant_id is 'Tenant of the row.';
-comment on column views.mv_entity_graph.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_entity_graph.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_entity_graph.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_entity_graph.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_entity_graph.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_entity_graph from public;
 
 create type public.entity_graph_edge as (relationship public.entity_relationships, total_mentions bigint,
@@ -32928,7 +32415,7 @@ begin
   for shown in
     with readable as materialized (
       select v.confidence, v.mention_count, v.last_seen, e.relationship_id, e.source_normalized, e.relationship_type,
-      e.target_normalized
+        e.target_normalized
       from views.mv_entity_graph v
       -- The policies of this table apply to the caller.
       join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
@@ -32967,47 +32454,27 @@ comment on function public.entity_graph is 'The relations that the caller may re
   'as of the last refresh: highest confidence first, then those with the most connected ends. To start from one entity, call '
   'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, '
   'which has no policies; those of entity_relationships apply.';
-
 grant execute on function public.entity_graph to l9_agent, l9_admin;
 --! EndIncluded 210-views/040-entity-graph.sql
 --! Included 210-views/050-high-confidence-facts.sql
 -- The facts that are most certain: the view, and the function by which callers read it over GraphQL and psql.
-
 create function views.is_high_confidence(fact public.knowledge_facts) returns boolean
 language sql immutable parallel safe
 return (fact).confidence >= 0.6 and (fact).contradiction_count < 3 and (fact).valid_to is null and (fact).retracted_at is null;
-comment on function views.is_high_confidence is
-  'True for a current fact with a confidence of at least 0.6 that fewer than 3 agents contradict.';
+comment on function views.is_high_confidence is 'True for a current fact of confidence 0.6 that fewer than 3 agents contradict.';
 
 create materialized view views.mv_high_confidence_facts as
 select f.fact_id, f.confidence, f.supporting_packet_count, f.agent_count, f.contradiction_count, f.access_count,
   views.combined_score_of_fact(f.confidence, f.agent_count) as combined_score,
   f.valid_from, f.tenant_id, f.org_id, f.user_id, f.project_id, f.scope, f.ttl
-from public.knowledge_facts f
-where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
-
+from public.knowledge_facts f where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
 create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_high_confidence_facts is 'Current facts with a confidence of at least 0.6 that fewer than '
   '3 agents contradict: ids and numbers. high_confidence_facts() reads it.';
-comment on column views.mv_high_confidence_facts.fact_id is 'The fact.';
-comment on column views.mv_high_confidence_facts.confidence is 'Confidence at the last refresh, at least 0.6.';
-comment on column views.mv_high_confidence_facts.supporting_packet_count is 'Number of times that the fact was stated.';
-comment on column views.mv_high_confidence_facts.agent_count is 'Number of agents that state the fact.';
-comment on column views.mv_high_confidence_facts.contradiction_count is
-  'Number of agents that contradict the fact, fewer than 3.';
 comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
 comment on column views.mv_high_confidence_facts.combined_score is
   'Confidence and support together, from 0 to 1: views.combined_score_of_fact().';
-comment on column views.mv_high_confidence_facts.valid_from is 'Time since when the fact is true.';
-comment on column views.mv_high_confidence_facts.tenant_id is 'Tenant of the row.';
-comment on column views.mv_high_confidence_facts.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_high_confidence_facts.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_high_confidence_facts.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_high_confidence_facts.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_high_confidence_facts.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_high_confidence_facts from public;
 
 create type public.high_confidence_fact as (access_count bigint, combined_score real, fact public.knowledge_facts);
@@ -33056,13 +32523,11 @@ comment on function public.high_confidence_facts is
   'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and '
   'fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
   'Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
-
 grant execute on function public.high_confidence_facts to l9_agent, l9_admin;
 --! EndIncluded 210-views/050-high-confidence-facts.sql
 --! Included 210-views/055-recurring-lessons.sql
 -- The lessons that agents learned again and again: the view, and the function by which callers read it over GraphQL
 -- and psql.
-
 create materialized view views.mv_recurring_lessons as
 select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.agent_count, r.last_seen,
   r.confidence * (1 + ln(r.agent_count))
@@ -33070,28 +32535,12 @@ select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_see
   r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from public.reflection_store r
 where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or r.ttl > now());
-
 create unique index mv_recurring_lessons_key on views.mv_recurring_lessons (reflection_id);
 create index mv_recurring_lessons_readers_idx on views.mv_recurring_lessons (tenant_id, scope, weight desc);
 comment on materialized view views.mv_recurring_lessons is 'Reflections that were stored more than once or are of type pattern, '
   'with their weights: ids and numbers. recurring_lessons() reads it.';
-comment on column views.mv_recurring_lessons.reflection_id is 'The reflection.';
-comment on column views.mv_recurring_lessons.reflection_type is 'Type of the reflection.';
-comment on column views.mv_recurring_lessons.priority is 'Priority: critical, high, medium or low.';
-comment on column views.mv_recurring_lessons.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
-comment on column views.mv_recurring_lessons.times_seen is 'Number of times that the reflection was stored.';
-comment on column views.mv_recurring_lessons.agent_count is 'Number of agents that stored it.';
-comment on column views.mv_recurring_lessons.last_seen is 'Time when the reflection was last stored.';
 comment on column views.mv_recurring_lessons.weight is
   'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
-comment on column views.mv_recurring_lessons.tenant_id is 'Tenant of the row.';
-comment on column views.mv_recurring_lessons.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_recurring_lessons.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_recurring_lessons.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_recurring_lessons.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_recurring_lessons.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_recurring_lessons from public;
 
 create type public.recurring_lesson as (weight double precision, reflection public.reflection_store);
@@ -33133,34 +32582,18 @@ $$;
 comment on function public.recurring_lessons is 'Lessons that agents learned more than once or stored as a pattern, among those '
   'that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. '
   'Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
-
 grant execute on function public.recurring_lessons to l9_agent, l9_admin;
 --! EndIncluded 210-views/055-recurring-lessons.sql
 --! Included 210-views/060-reflection-patterns.sql
 -- How many lessons there are of each type: the view, and the function by which callers read it over GraphQL and psql.
-
 create materialized view views.mv_reflection_patterns as
 select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope,
   r.ttl
-from public.reflection_store r
-where r.ttl is null or r.ttl > now();
-
+from public.reflection_store r where r.ttl is null or r.ttl > now();
 create unique index mv_reflection_patterns_key on views.mv_reflection_patterns (reflection_id);
 create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope);
 comment on materialized view views.mv_reflection_patterns is 'What reflection_patterns() counts by type: ids and numbers of all '
   'reflections. The sums are made for each reader, because a stored sum would count what is hidden from it.';
-comment on column views.mv_reflection_patterns.reflection_id is 'The reflection.';
-comment on column views.mv_reflection_patterns.reflection_type is 'Type of the reflection.';
-comment on column views.mv_reflection_patterns.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
-comment on column views.mv_reflection_patterns.last_seen is 'Time when the reflection was last stored.';
-comment on column views.mv_reflection_patterns.tenant_id is 'Tenant of the row.';
-comment on column views.mv_reflection_patterns.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_reflection_patterns.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_reflection_patterns.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_reflection_patterns.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_reflection_patterns.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_reflection_patterns from public;
 
 create type public.reflection_pattern as (
@@ -33212,13 +32645,11 @@ $$;
 comment on function public.reflection_patterns is 'Statistics of reflections by type, over those that the caller may read and '
   'that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Writes a '
   'READ audit row. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
-
 grant execute on function public.reflection_patterns to l9_agent, l9_admin;
 --! EndIncluded 210-views/060-reflection-patterns.sql
 --! Included 210-views/070-refresh-memory-views.sql
 -- Refreshes the materialized views. The gateway's daily job calls the procedure, and administrators may do so over
 -- GraphQL and psql.
-
 create procedure public.refresh_memory_views()
 language plpgsql security definer set search_path = ''
 as $$
@@ -33254,12 +32685,10 @@ $$;
 comment on procedure public.refresh_memory_views is
   'Refreshes the materialized views one after another without blocking readers. A job calls it once a day; admins and operators '
   'may call it too. Definer: only the owner can refresh the views, and it reads the rows of all tenants while it does.';
-
 grant execute on procedure public.refresh_memory_views to l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/070-refresh-memory-views.sql
 --! Included 210-views/080-memory-views-status.sql
 -- How old the materialized views are. Callers ask over GraphQL and psql, and DBAs when the daily refresh is in doubt.
-
 create type public.memory_view_status as (view_name text, refreshed_at timestamptz, age_seconds double precision,
   seconds double precision);
 comment on type public.memory_view_status is 'Age of a materialized view.';
@@ -33273,18 +32702,15 @@ create function public.memory_views_status() returns setof public.memory_view_st
 language sql stable security definer set search_path = ''
 begin atomic
   select r.view_name, r.refreshed_at, extract(epoch from clock_timestamp() - r.refreshed_at)::double precision, r.seconds
-  from views.memory_view_refreshes r
-  order by r.view_name;
+  from views.memory_view_refreshes r order by r.view_name;
 end;
 comment on function public.memory_views_status is 'Age of each materialized view. Definer: callers cannot read the table of '
   'refreshes; its names and times reveal nothing about the contents of the views.';
-
 grant execute on function public.memory_views_status to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/080-memory-views-status.sql
 --! Included 210-views/085-access-log-view.sql
 -- The access log as callers read it, in psql and over GraphQL: accesses, joined with feedback, the text of the search
 -- and the references of the memory or fact.
-
 create function importance.query_text_of(audit_id uuid) returns text
 language sql stable security definer set search_path = ''
 return (
@@ -33297,7 +32723,6 @@ return (
 comment on function importance.query_text_of is
   'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: '
   'agents have no grant on that table, and without this function they could not read a view that joins it.';
-
 grant execute on function importance.query_text_of to l9_agent, l9_admin, l9_platform_admin;
 
 create view public.memory_access_log
@@ -33340,17 +32765,14 @@ comment on column public.memory_access_log.org_id is 'The org that the caller ac
 comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
 comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
 comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
-
 comment on column public.memory_access_log.correlation_id is
   'The correlation id of the target, as far as the reader may read it.';
 comment on column public.memory_access_log.session_id is 'The session of the target, as far as the reader may read it.';
 comment on column public.memory_access_log.trace_id is 'The trace of the target, as far as the reader may read it.';
-
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/085-access-log-view.sql
 --! Included 210-views/090-trace-of.sql
 -- Follows one trace through all tables. Callers reach trace_of() over GraphQL and psql.
-
 create type public.trace_step as (occurred_at timestamptz, table_name text, row_id uuid, packet_id uuid, what text, creator text,
   project_id text, scope text, correlation_id text, session_id text);
 comment on type public.trace_step is
@@ -33382,111 +32804,80 @@ begin
   elsif max_rows is null or max_rows not between 1 and 10000 then
     perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 10000', 'max_rows');
   end if;
-  with memories as materialized (
+  with saved as materialized (
     select p.packet_id, p.created_at, p.packet_type, p.metadata ->> 'creator' as creator, p.project_id, p.scope, p.correlation_id,
       p.session_id
     from public.packet_store p
     where p.trace_id = trace_of.trace_id
   ), found (occurred_at, place, table_name, row_id, packet_id, what, creator, project_id, scope, correlation_id, session_id) as (
     select m.created_at, 1, 'packet_store', m.packet_id, m.packet_id, m.packet_type, m.creator, m.project_id, m.scope,
-    m.correlation_id,
-      m.session_id
-    from memories m
-    union all
-    select r.created_at, 2, 'memory_embeddings', r.embedding_id, r.packet_id, r.embedding_type, null, r.project_id, r.scope,
-      r.correlation_id, r.session_id
-    from memories m join public.memory_embeddings r on r.packet_id = m.packet_id
-    union all
-    select r.created_at, 3, 'agent_memory_events', r.event_id, r.packet_id, r.event_type, r.creator, r.project_id, r.scope,
-      r.correlation_id, r.session_id
-    from memories m join public.agent_memory_events r on r.packet_id = m.packet_id
-    union all
-    select r.created_at, 4, 'reasoning_traces', r.trace_id, r.packet_id, 'reasoning_trace', r.creator, r.project_id, r.scope,
-      r.correlation_id, r.session_id
-    from memories m join public.reasoning_traces r on r.packet_id = m.packet_id
-    union all
-    select r.created_at, 5, 'fact_evidence', r.evidence_id, r.packet_id, 'evidence', r.creator, r.project_id, r.scope,
-      r.correlation_id, r.session_id
-    from memories m join public.fact_evidence r on r.packet_id = m.packet_id
-    union all
-    select r.created_at, 6, 'knowledge_facts', r.fact_id, r.source_packet, r.predicate, r.creator, r.project_id, r.scope,
-      r.correlation_id, r.session_id
-    from memories m join public.knowledge_facts r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 7, 'relationship_evidence', r.evidence_id, r.packet_id, 'evidence', r.creator, r.project_id, r.scope,
-      r.correlation_id, r.session_id
-    from memories m join public.relationship_evidence r on r.packet_id = m.packet_id
-    union all
-    select r.created_at, 8, 'entity_relationships', r.relationship_id, r.source_packet, r.relationship_type, r.creator,
+      m.correlation_id, m.session_id from saved m
+    union all select r.created_at, 2, 'memory_embeddings', r.embedding_id, r.packet_id, r.embedding_type, null, r.project_id,
+      r.scope, r.correlation_id, r.session_id from saved m join public.memory_embeddings r on r.packet_id = m.packet_id
+    union all select r.created_at, 3, 'agent_memory_events', r.event_id, r.packet_id, r.event_type, r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id from saved m join public.agent_memory_events r on r.packet_id = m.packet_id
+    union all select r.created_at, 4, 'reasoning_traces', r.trace_id, r.packet_id, 'reasoning_trace', r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id from saved m join public.reasoning_traces r on r.packet_id = m.packet_id
+    union all select r.created_at, 5, 'fact_evidence', r.evidence_id, r.packet_id, 'evidence', r.creator, r.project_id, r.scope,
+      r.correlation_id, r.session_id from saved m join public.fact_evidence r on r.packet_id = m.packet_id
+    union all select r.created_at, 6, 'knowledge_facts', r.fact_id, r.source_packet, r.predicate, r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id from saved m join public.knowledge_facts r on r.source_packet = m.packet_id
+    union all select r.created_at, 7, 'relationship_evidence', r.evidence_id, r.packet_id, 'evidence', r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id from saved m join public.relationship_evidence r on r.packet_id = m.packet_id
+    union all select r.created_at, 8, 'entity_relationships', r.relationship_id, r.source_packet, r.relationship_type, r.creator,
       r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.entity_relationships r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 9, 'entity_aliases', r.alias_id, r.source_packet, 'alias', r.creator, r.project_id, r.scope,
-      r.correlation_id, r.session_id
-    from memories m join public.entity_aliases r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 10, 'world_model_updates', r.update_id, r.source_packet, 'world_update', r.creator, r.project_id,
-      r.scope, r.correlation_id, r.session_id
-    from memories m join public.world_model_updates r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 11, 'world_model_entities', r.entity_row_id, r.source_packet, r.entity_type, r.creator, r.project_id,
-      r.scope, r.correlation_id, r.session_id
-    from memories m join public.world_model_entities r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 12, 'world_model_snapshots', r.snapshot_id, r.source_packet, 'snapshot', r.creator, r.project_id,
-      r.scope, r.correlation_id, r.session_id
-    from memories m join public.world_model_snapshots r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 13, 'reflection_store', r.reflection_id, r.source_packet, r.reflection_type, r.creator, r.project_id,
-      r.scope, r.correlation_id, r.session_id
-    from memories m join public.reflection_store r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 14, 'task_reflections', r.task_reflection_id, r.source_packet, r.outcome, r.creator, r.project_id,
-      r.scope, r.correlation_id, r.session_id
-    from memories m join public.task_reflections r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 15, 'memory_summaries', r.summary_id, r.source_packet, r.scope_type, r.creator, r.project_id, r.scope,
-      r.correlation_id, r.session_id
-    from memories m join public.memory_summaries r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 16, 'session_archives', r.archive_id, r.packet_id, r.source_tool, r.creator, r.project_id, r.scope,
-      r.correlation_id, r.session_id
-    from memories m join public.session_archives r on r.packet_id = m.packet_id
-    union all
-    select a.accessed_at, 17, 'memory_access_log', a.access_id, t.packet_id, a.access_context, a.agent_id, t.project_id, t.scope,
+      from saved m join public.entity_relationships r on r.source_packet = m.packet_id
+    union all select r.created_at, 9, 'entity_aliases', r.alias_id, r.source_packet, 'alias', r.creator, r.project_id, r.scope,
+      r.correlation_id, r.session_id from saved m join public.entity_aliases r on r.source_packet = m.packet_id
+    union all select r.created_at, 10, 'world_model_updates', r.update_id, r.source_packet, 'world_update', r.creator,
+      r.project_id, r.scope, r.correlation_id, r.session_id
+      from saved m join public.world_model_updates r on r.source_packet = m.packet_id
+    union all select r.created_at, 11, 'world_model_entities', r.entity_row_id, r.source_packet, r.entity_type, r.creator,
+      r.project_id, r.scope, r.correlation_id, r.session_id
+      from saved m join public.world_model_entities r on r.source_packet = m.packet_id
+    union all select r.created_at, 12, 'world_model_snapshots', r.snapshot_id, r.source_packet, 'snapshot', r.creator,
+      r.project_id, r.scope, r.correlation_id, r.session_id
+      from saved m join public.world_model_snapshots r on r.source_packet = m.packet_id
+    union all select r.created_at, 13, 'reflection_store', r.reflection_id, r.source_packet, r.reflection_type, r.creator,
+      r.project_id, r.scope, r.correlation_id, r.session_id
+      from saved m join public.reflection_store r on r.source_packet = m.packet_id
+    union all select r.created_at, 14, 'task_reflections', r.task_reflection_id, r.source_packet, r.outcome, r.creator,
+      r.project_id, r.scope, r.correlation_id, r.session_id
+      from saved m join public.task_reflections r on r.source_packet = m.packet_id
+    union all select r.created_at, 15, 'memory_summaries', r.summary_id, r.source_packet, r.scope_type, r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id from saved m join public.memory_summaries r on r.source_packet = m.packet_id
+    union all select r.created_at, 16, 'session_archives', r.archive_id, r.packet_id, r.source_tool, r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id from saved m join public.session_archives r on r.packet_id = m.packet_id
+    union all select a.accessed_at, 17, 'memory_access_log', a.access_id, t.packet_id, a.access_context, a.agent_id,
+      t.project_id, t.scope,
       t.correlation_id, t.session_id
     from (
       select 'memory' as type, m.packet_id as id, m.packet_id, m.project_id, m.scope, m.correlation_id, m.session_id
-      from memories m
-      union all
-      select 'fact', r.fact_id, r.source_packet, r.project_id, r.scope, r.correlation_id, r.session_id
-      from memories m join public.knowledge_facts r on r.source_packet = m.packet_id) t
+      from saved m
+      union all select 'fact', r.fact_id, r.source_packet, r.project_id, r.scope, r.correlation_id, r.session_id
+      from saved m join public.knowledge_facts r on r.source_packet = m.packet_id) t
     join public.memory_access_log a on a.target_type = t.type and a.target_id = t.id
-    where a.accessed_at >= (select min(f.created_at) from memories f)
+    where a.accessed_at >= (select min(f.created_at) from saved f)
   ), first as (
     select f.* from found f order by f.occurred_at, f.place, f.row_id limit max_rows
   )
   select array_agg(row(f.occurred_at, f.table_name, f.row_id, f.packet_id, f.what, f.creator, f.project_id, f.scope,
-    f.correlation_id,
-      f.session_id)::public.trace_step order by f.occurred_at, f.place, f.row_id)
+    f.correlation_id, f.session_id)::public.trace_step order by f.occurred_at, f.place, f.row_id)
   into steps
   from first f;
-  perform audit.audit_read('READ', jsonb_build_object('function', 'trace_of', 'rows', coalesce(cardinality(steps), 0), 'ids',
-    array(
-    select distinct s.packet_id from unnest(steps) s order by s.packet_id limit 1000)));
+  perform audit.audit_read('READ', jsonb_build_object('function', 'trace_of', 'rows', coalesce(cardinality(steps), 0),
+    'ids', array(select distinct s.packet_id from unnest(steps) s order by s.packet_id limit 1000)));
   return query select s.* from unnest(steps) s;
 end
 $$;
 comment on function public.trace_of is 'Follows a trace through all tables: the memories that were saved in it, what was derived '
   'from them and who accessed them, as far as the caller may read each, in the order in which they were written, at most '
   'max_rows (1 to 10000). Writes an audit row. Errors: L9VAL, L9AUT.';
-
 grant execute on function public.trace_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/090-trace-of.sql
 --! Included 210-views/100-field-values.sql
 -- Casts of the fields of an envelope that never fail: a value of another type is null. The views of kinds call them
 -- for their columns.
-
 create function kinds.field_number(value jsonb) returns numeric
 language sql immutable parallel safe return case pg_catalog.jsonb_typeof(value) when 'number' then value::numeric end;
 
@@ -33511,7 +32902,6 @@ comment on function kinds.field_boolean is 'The truth value that a field holds; 
 comment on function kinds.field_date is 'The date that a field holds, as in 2026-12-31; null if it holds none.';
 comment on function kinds.field_uuid is 'The id that a field holds; null if it holds none.';
 comment on function kinds.field_texts is 'The list that a field holds, as texts; null if it holds none.';
-
 grant execute on function kinds.field_number, kinds.field_boolean, kinds.field_date, kinds.field_uuid, kinds.field_texts
   to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function kinds.field_time to l9_platform_admin;
@@ -33519,7 +32909,6 @@ grant execute on function kinds.field_time to l9_platform_admin;
 --! Included 210-views/110-create-view.sql
 -- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in
 -- kind.
-
 create function kinds.view_name(kind text) returns text
 language sql immutable parallel safe
 -- A plural that says what the rows are.
@@ -33538,8 +32927,7 @@ return pg_catalog.format(
     when 'text[]' then 'kinds.field_texts(p.envelope -> %L)'
     else 'p.envelope -> %L'
   end, (field).field);
-comment on function kinds.typed_value is
-  'The SQL of the value of a field with its type, in a view of packet_store p; null if the value is not of that type.';
+comment on function kinds.typed_value is 'The SQL of a field''s value with its type, in a view of packet_store p, or null.';
 
 -- Builds the list of columns from the fields, creates the view, and copies the comments: GraphQL and psql show what a
 -- field means without a second description.
@@ -33647,8 +33035,7 @@ begin
     $sql$create view cortex.%I with (security_invoker = true) as
       select %s, p.tags, encode(p.content_hash, 'hex') as content_hash, p."timestamp" as ts, p.ttl as expires_at,
         p.created_at, p.updated_at
-      from public.packet_store p where p.packet_type = %L$sql$,
-    older_name, array_to_string(columns, ', '), kind);
+      from public.packet_store p where p.packet_type = %L$sql$, older_name, array_to_string(columns, ', '), kind);
   execute format('comment on view cortex.%I is %L', older_name, format(
     'Memories of kind %s as the older system''s table %s: what the caller may read. Read-only; %s has more columns.',
     kind, older_name, kinds.view_name(kind)));
@@ -33708,14 +33095,12 @@ comment on column cortex.event_audit.change is 'What is known of it, without con
   'project, filters, counts and ids, and status.';
 comment on column cortex.event_audit.ts is 'When it happened.';
 comment on column cortex.event_audit.created_at is 'When it happened.';
-
 grant select on cortex.event_audit to l9_admin, l9_platform_admin;
 -- No grant for l9_agent, as on audit_log: rows about other callers would reveal what it must not know.
 --! EndIncluded 210-views/130-cortex.sql
 --! Included 210-views/140-substrate-views.sql
 -- Reflections, task reflections and summaries with all columns that the older schema names, for programs that read those in SQL.
 -- The added columns are computed for their reader: they belong to other rows, which may be hidden from it, move or be erased.
-
 create view cortex.reflection_store with (security_invoker = true) as
 select
   r.*,
@@ -33761,7 +33146,6 @@ begin
   end loop;
 end
 $$;
-
 comment on column cortex.reflection_store.task_id is
   'The first task that the lesson was learned from and that the caller may read; null if there is none.';
 comment on column cortex.reflection_store.content is 'The text of the lesson, from its memory.';
@@ -33774,7 +33158,6 @@ comment on column cortex.task_reflections.false_constraints is
 comment on column cortex.task_reflections.helpful_patterns is 'The texts of those of its lessons that are patterns.';
 comment on column cortex.memory_summaries.summary_text is 'The text of the summary, from its memory.';
 comment on column cortex.memory_summaries.source_packet_ids is 'The memories that it rests on and that the caller may read.';
-
 grant select on cortex.reflection_store, cortex.task_reflections, cortex.memory_summaries
   to l9_agent, l9_admin, l9_platform_admin;
 -- No grant to write: the functions that write lessons, tasks and summaries check who may.
@@ -33788,13 +33171,10 @@ grant usage on schema forgetting to l9_agent, l9_admin, l9_platform_admin, l9_wo
 --! Included 220-forgetting/010-administered-tenants.sql
 -- What a caller may erase. The policies of the owner's functions ask administered_tenants(), and the erasing
 -- functions ask may_erase() for each memory.
-
 create function forgetting.is_unrestricted_operator(me identity.identity) returns boolean
 language sql stable parallel safe set search_path = ''
-return me.role = 'l9_platform_admin'
-  and '*' = any (me.projects) and '*' = any (identity.list_claim('scopes'));
-comment on function forgetting.is_unrestricted_operator is
-  'True for an operator whose token is not restricted to some scopes or projects.';
+return me.role = 'l9_platform_admin' and '*' = any (me.projects) and '*' = any (identity.list_claim('scopes'));
+comment on function forgetting.is_unrestricted_operator is 'True for an operator with a token of all scopes and projects.';
 
 create function forgetting.administered_tenants() returns uuid[]
 language plpgsql stable parallel safe set search_path = ''
@@ -33814,15 +33194,12 @@ comment on function forgetting.administered_tenants is 'The tenants in which the
 
 create function forgetting.may_erase(me identity.identity, scope text, project_id text) returns boolean
 language sql stable parallel safe set search_path = ''
-return forgetting.is_unrestricted_operator(me)
-  or identity.may_write(me, project_id, scope);
-comment on function forgetting.may_erase is
-  'True if the token of an admin covers this scope and project. administered_tenants() decides about the tenant.';
+return forgetting.is_unrestricted_operator(me) or identity.may_write(me, project_id, scope);
+comment on function forgetting.may_erase is 'True if the token of an admin covers this scope and project of its tenant.';
 --! EndIncluded 220-forgetting/010-administered-tenants.sql
 --! Included 220-forgetting/020-memory-tombstones.sql
 -- What stays of an erased memory: that it existed, whose it was and who erased it. mark_erased() writes it;
 -- administrators read it over GraphQL.
-
 create function forgetting.max_reason_bytes() returns integer language sql immutable parallel safe return 200;
 comment on function forgetting.max_reason_bytes is 'The maximum length of the reason of an erasure, in bytes.';
 
@@ -33842,10 +33219,8 @@ create table public.memory_tombstones (
   -- There are no columns for content, tags or metadata, and none for a hash of the content, which would confirm a guess.
   constraint tombstone_reason_short check (octet_length(reason) <= forgetting.max_reason_bytes())
 );
-
 -- An admin who erases a secret may quote it as the reason.
 alter table public.memory_tombstones alter column reason set statistics 0;
-
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
 comment on table public.memory_tombstones is
@@ -33869,17 +33244,14 @@ call identity.protect_like_memories('public.memory_tombstones', noun => 'erased 
 alter policy scope_access on public.memory_tombstones using (false);
 comment on policy scope_access on public.memory_tombstones is
   'Agents see no tombstones: to them an erased memory does not exist.';
-
 create policy definer_functions on public.memory_tombstones for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_tombstones on public.memory_tombstones for insert to l9_owner
   with check (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
-
 comment on policy definer_functions on public.memory_tombstones is
   'Erasure reads the tombstones that it has written, in tenants that the caller administers.';
 comment on policy definer_tombstones on public.memory_tombstones is
   'Erasure inserts tombstones of memories in tenants that the caller administers. Nobody updates or deletes a tombstone.';
-
 grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
 -- Deliberately no grant to l9_agent, and no insert, update or delete for anyone.
 
@@ -33903,7 +33275,6 @@ comment on function forgetting.tg_memory_tombstones__redact is
 
 create trigger _100_redact before insert on public.memory_tombstones
   for each row execute function forgetting.tg_memory_tombstones__redact();
-
 create policy definer_erasure on public.packet_store to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[])) with check (false);
 comment on policy definer_erasure on public.packet_store is
@@ -33935,7 +33306,7 @@ begin atomic
   select count(*)::integer from marked;
 end;
 comment on function forgetting.mark_erased is 'Locks memories, writes their tombstones and returns how many it wrote. The other '
-  'functions of this chapter erase the memories that have a tombstone of the same erasure. Not executable by callers.';
+  'functions of this chapter erase the memories that have a tombstone of the same erasure.';
 
 -- Repeats until a round finds nothing new, because a summary of a summary rests on the erased memory too.
 create function forgetting.mark_derived(erasure_id uuid, reason text) returns void
@@ -33979,14 +33350,13 @@ begin
   end loop;
 end
 $$;
-comment on function forgetting.mark_derived is 'Writes tombstones for parts of erased memories, for summaries, facts and lessons '
-  'all of whose parents are erased, and for summaries of memory_summaries with any erased source; then for those derived from '
-  'these, and so on. Not executable by callers.';
+comment on function forgetting.mark_derived is
+  'Writes tombstones for parts of erased memories, for summaries, facts and lessons all of whose parents are erased, and for '
+  'summaries of memory_summaries with any erased source; then for those derived from these, and so on.';
 --! EndIncluded 220-forgetting/030-mark-erased.sql
 --! Included 220-forgetting/040-erase-packets.sql
 -- The step of an erasure that deletes the memories; foreign keys and triggers delete what depends on them.
 -- erase_marked() calls it.
-
 create function forgetting.erase_packets(erasure_id uuid) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
@@ -34008,13 +33378,11 @@ begin
   return jsonb_build_object('memories', memories, 'versions', versions, 'vectors', vectors);
 end
 $$;
-comment on function forgetting.erase_packets is
-  'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by callers.';
+comment on function forgetting.erase_packets is 'Deletes the memories with a tombstone of this erasure, and what rests on them.';
 --! EndIncluded 220-forgetting/040-erase-packets.sql
 --! Included 220-forgetting/050-erase-query-texts.sql
 -- The step of an erasure that deletes the texts of searches. erase_marked() calls it before the memories go, because
 -- it compares texts with theirs.
-
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
 language plpgsql volatile set search_path = ''
@@ -34048,11 +33416,10 @@ end
 $$;
 comment on function forgetting.erase_query_texts is
   'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; '
-  'for a subject, the texts of all searches of that user. The audit rows stay. Not executable by callers.';
+  'for a subject, the texts of all searches of that user. The audit rows stay.';
 --! EndIncluded 220-forgetting/050-erase-query-texts.sql
 --! Included 220-forgetting/060-erase-feedback.sql
 -- The step of an erasure that deletes feedback, whose reasons are words of agents. erase_marked() calls it.
-
 create policy definer_functions on public.memory_feedback for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_erasure on public.memory_feedback for delete to l9_owner
@@ -34073,12 +33440,10 @@ begin
   return jsonb_build_object('feedback', deleted_count);
 end
 $$;
-comment on function forgetting.erase_feedback is 'Deletes the feedback about erased memories and, for a subject, all feedback '
-  'that agents gave for that user. The access log holds no texts and stays. Not executable by callers.';
+comment on function forgetting.erase_feedback is 'Deletes feedback about erased memories, and all for an erased subject.';
 --! EndIncluded 220-forgetting/060-erase-feedback.sql
 --! Included 220-forgetting/070-erase-user.sql
 -- The step of an erasure of a subject that removes the name of the user. erase_marked() calls it for erase_subject().
-
 create function forgetting.erase_user(tenant_id uuid, user_id uuid) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
@@ -34092,13 +33457,11 @@ begin
   return jsonb_build_object('names', changed_count);
 end
 $$;
-comment on function forgetting.erase_user is 'Replaces the name of a user and deactivates the user. The user_id stays, because '
-  'audit rows refer to it. Not executable by callers.';
+comment on function forgetting.erase_user is 'Replaces the name of a user, who is deactivated. Audit rows refer to the user_id.';
 --! EndIncluded 220-forgetting/070-erase-user.sql
 --! Included 220-forgetting/080-erase-marked.sql
 -- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call
 -- erase_marked().
-
 create type public.erasure as (erasure_id uuid, memories integer, removed jsonb);
 comment on type public.erasure is 'The result of an erasure.';
 comment on column public.erasure.erasure_id is 'The id that the tombstones and audit rows of this erasure have.';
@@ -34116,8 +33479,7 @@ begin
   perform identity.check_bytes(reason, forgetting.max_reason_bytes(), 'reason');
 end
 $$;
-comment on function forgetting.check_erasure_reason is
-  'Raises L9VAL if there is no reason, and L9LIM if it is longer than 200 bytes.';
+comment on function forgetting.check_erasure_reason is 'Raises L9VAL without a reason, L9LIM if it is longer than 200 bytes.';
 
 -- Refuses as a whole if a derived memory is out of the caller's reach. Then each step returns what it removed, and an
 -- audit row for each tombstone ends it.
@@ -34152,19 +33514,15 @@ begin
   result.memories := result.removed ->> 'memories';
   perform audit.write_audit_of_tenant(t.tenant_id, 'ERASE', 'packet_store', t.packet_id, t.project_id, t.scope,
     jsonb_build_object('erasure_id', t.erasure_id, 'kind', t.packet_type, 'was_created_by', t.creator))
-  from public.memory_tombstones t
-  where t.erasure_id = erase_marked.erasure_id
-  order by t.packet_id;
+  from public.memory_tombstones t where t.erasure_id = erase_marked.erasure_id order by t.packet_id;
   return result;
 end
 $$;
-comment on function forgetting.erase_marked is 'Erases the memories that have a tombstone of this erasure, and those derived '
-  'only from them, from every place that holds contents. Not executable by callers.';
+comment on function forgetting.erase_marked is 'Erases what has a tombstone of this erasure, and what derives from it alone.';
 --! EndIncluded 220-forgetting/080-erase-marked.sql
 --! Included 220-forgetting/090-erase-memory.sql
 -- Erases one memory with everything that rests on it alone. Administrators and operators reach erase_memory() over
 -- GraphQL and psql.
-
 create function public.erase_memory(packet_id uuid, reason text) returns public.erasure
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -34189,13 +33547,11 @@ comment on function public.erase_memory is 'Erases a memory, expired or not, eve
   'keys, texts of searches that found it, and summaries, facts and lessons that rest only on it. A tombstone without content '
   'stays. For admins, within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. '
   'Definer: deletes rows that callers can''t see, such as expired ones.';
-
 grant execute on function public.erase_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/090-erase-memory.sql
 --! Included 220-forgetting/100-erase-subject.sql
 -- Erases what one user owns, the texts of that user's searches, and the user's name. Administrators and operators
 -- reach erase_subject() over GraphQL and psql.
-
 create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null) returns public.erasure
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -34231,13 +33587,11 @@ comment on function public.erase_subject is 'Erases all memories that a user own
   'searches of that user, and the name of the user; the user is deactivated. For admins whose token covers every scope and '
   'project of the tenant, and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes '
   'rows that callers can''t see, such as expired ones.';
-
 grant execute on function public.erase_subject to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/100-erase-subject.sql
 --! Included 220-forgetting/110-scan-for-secrets.sql
 -- Looks for credentials in what is stored already, one page of one table at a time. Administrators call
 -- scan_for_secrets(), as the command l9-memory scan does, until its cursor is null.
-
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
@@ -34271,11 +33625,9 @@ begin atomic
   select 'packet_versions', 'public.packet_versions'::regclass, 'packet_id',
     array(select secrets.guarded_columns('public.packet_versions', '{packet_type,replaced_by,replaced_with}'))
       || 'project_id'::name
-  union all
-  select 'memory_tombstones', 'public.memory_tombstones', 'packet_id', '{reason}';
+  union all select 'memory_tombstones', 'public.memory_tombstones', 'packet_id', '{reason}';
 end;
-comment on function secrets.guarded_tables is 'The tables that a scan looks through: those that the guard stands on, earlier '
-  'versions of memories, and tombstones; with the column that names a row and the columns that are looked at.';
+comment on function secrets.guarded_tables is 'The tables that a scan looks through, with the key column and the others.';
 
 create function secrets.find_in_idempotency_keys(packet_ids uuid[], out keys_scanned integer, out findings public.stored_secret[])
 language plpgsql stable security definer set search_path = ''
@@ -34321,8 +33673,7 @@ begin
   elsif from_row is not null and not pg_input_is_valid(from_row, 'uuid') then
     perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
   end if;
-  select g.* into scanned from secrets.guarded_tables() g
-  where g.table_name >= from_table order by g.table_name limit 1;
+  select g.* into scanned from secrets.guarded_tables() g where g.table_name >= from_table order by g.table_name limit 1;
   if not found then
     perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
   end if;
@@ -34356,7 +33707,6 @@ $$;
 comment on function public.scan_for_secrets is 'Compares stored rows that the caller may read with the patterns for credentials, '
   'step by step: it returns the ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For '
   'admins whose token covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
-
 grant execute on function secrets.require_scanner, secrets.guarded_tables, secrets.guarded_columns,
   secrets.find_in_idempotency_keys, secrets.field_of to l9_admin;
 grant execute on function public.scan_for_secrets to l9_admin;

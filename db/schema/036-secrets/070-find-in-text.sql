@@ -96,30 +96,41 @@ comment on function secrets.max_likenesses is
   'How many matches of one pattern are verified in a text whose first secrets are looked for. Only texts of '
   'hundreds of kilobytes can have more.';
 
-create function secrets.ranges_of(content text, expression text, flags text, places bigint[])
-returns int4range[]
-language sql stable set search_path = ''
-return array(
-  select int4range((f.start + f.skipped + 1)::integer, (f.start + f.skipped + 1)::integer + pg_catalog.length(f.part))
-  from (
-    select s.place, s.part, secrets.offset_in(s.whole, s.part) as skipped,
-      sum(pg_catalog.length(s.before)) over (order by s.place)
-        + coalesce(sum(pg_catalog.length(s.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
-    from secrets.split_at(content, expression, flags) as s
-    where s.place <= places[pg_catalog.cardinality(places)]
-  ) f
-  where f.place in (select pg_catalog.unnest(places))
-  order by f.place);
+create type secrets.findings as (ranges int4range[], rest text);
 
-comment on function secrets.ranges_of is
-  'Where the secrets in these matches of a regular expression stand in a text, in characters from 1. The matches '
-  'count from 1, in order.';
+comment on type secrets.findings is
+  'Where the secrets of one pattern stand in a text, in characters from 1, and the text with control characters in their place.';
+
+create function secrets.cut_out(content text, expression text, flags text, wholes text[], parts text[])
+returns secrets.findings
+language sql stable set search_path = ''
+begin atomic
+  -- The groups of a match take ten times as long as the match, and are known here.
+  with matches as (
+    select s.place, s.before, m.whole, m.part, secrets.offset_in(m.whole, m.part) as skipped,
+      sum(pg_catalog.length(s.before)) over (order by s.place)
+        + coalesce(sum(pg_catalog.length(m.whole)) over (order by s.place rows between unbounded preceding and 1 preceding), 0) as start
+    from pg_catalog.regexp_split_to_table(content, expression, flags) with ordinality as s (before, place)
+    left join unnest(wholes, parts) with ordinality as m (whole, part, place) using (place)
+    where s.place <= pg_catalog.cardinality(wholes) + 1
+  )
+  select
+    coalesce(pg_catalog.array_agg(
+      int4range((start + skipped + 1)::integer, (start + skipped + 1)::integer + pg_catalog.length(part)) order by place) filter (where part is not null), '{}'),
+    -- No pattern has control characters, and no value goes on behind a line break.
+    pg_catalog.string_agg(before || coalesce(
+      overlay(whole placing pg_catalog.rpad('', pg_catalog.length(part) - 1, E'\x01\n') || E'\x01' from skipped + 1 for pg_catalog.length(part)), whole, ''), '' order by place)
+  from matches;
+end;
+
+comment on function secrets.cut_out is
+  'Cuts secrets out of a text. wholes: the matches of the regular expression, in order; parts: the secret in each, null in one without.';
 
 -- Each match is verified once, and places are computed only if one passes. If only the first are wanted, the search
 -- begins with the first 32 kB and takes more of the text as long as it finds too few.
-create function secrets.places_of(
+create function secrets.find_of_pattern(
   content text, expression text, verification text, pattern text, tenant_id uuid, flags text default '', most integer default null)
-returns int4range[]
+returns secrets.findings
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -130,13 +141,17 @@ declare
   has_exceptions boolean;
   match record;
   seen integer;
-  places bigint[];
-  ranges int4range[];
+  found integer;
+  wholes text[];
+  parts text[];
+  result secrets.findings;
 begin
   loop
     beginning := case when size = total then content else left(content, size) end;
     seen := 0;
-    places := '{}';
+    found := 0;
+    wholes := '{}';
+    parts := '{}';
     -- Each match is verified once. Most do not pass, and then the text need not be cut.
     for match in
       select g.place, g.groups[1] as whole, coalesce(g.groups[2], g.groups[1]) as part
@@ -144,17 +159,20 @@ begin
     loop
       seen := seen + 1;
       exit when most is not null and seen > secrets.max_likenesses();
+      wholes[seen] := match.whole;
+      parts[seen] := null;
       continue when match.part = '' or not secrets.passes(verification, match.whole, match.part);
-      has_exceptions := coalesce(has_exceptions, secrets.has_exceptions(places_of.tenant_id, places_of.pattern));
-      continue when has_exceptions and secrets.is_excepted(places_of.tenant_id, places_of.pattern, match.part);
-      places := places || match.place;
-      exit when cardinality(places) = most;
+      has_exceptions := coalesce(has_exceptions, secrets.has_exceptions(find_of_pattern.tenant_id, find_of_pattern.pattern));
+      continue when has_exceptions and secrets.is_excepted(find_of_pattern.tenant_id, find_of_pattern.pattern, match.part);
+      parts[seen] := match.part;
+      found := found + 1;
+      exit when found = most;
     end loop;
-    ranges := case when places = '{}' then '{}' else secrets.ranges_of(beginning, expression, flags, places) end;
+    result := case when found = 0 then row('{}', content)::secrets.findings else secrets.cut_out(beginning, expression, flags, wholes, parts) end;
     -- A match near the end of the beginning could be another one in the whole text.
     if most is null or size = total and seen <= secrets.max_likenesses()
-      or cardinality(places) = most and (size = total or upper(ranges[most]) < size - 4096) then
-      return ranges;
+      or found = most and (size = total or upper(result.ranges[most]) < size - 4096) then
+      return result;
     elsif seen > secrets.max_likenesses() or size = 262144 and seen > secrets.max_likenesses() / 2 then
       perform identity.raise_error('L9LIM',
         format('content: at most %s places that look like a secret (pattern %s); cut it into smaller parts', secrets.max_likenesses(), pattern), 'content');
@@ -164,9 +182,9 @@ begin
 end
 $$;
 
-comment on function secrets.places_of is
-  'Where the secrets of one pattern stand in a text, in characters from 1: all, or the first most of them, which '
-  'ends early. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
+comment on function secrets.find_of_pattern is
+  'The secrets of one pattern in a text: all, or the first most of them, which '
+  'ends early and leaves no rest. flags: those of regexp_matches(). Errors: L9LIM if only the first are looked for and the text has '
   'more than max_likenesses() false matches.';
 
 -- The words are decoded and compared as one text, with a separator between them. Findings are then traced back to
@@ -182,11 +200,11 @@ declare
   separator constant text := E'\n\x01-\x01\n';
   -- All words are looked at together: one by one, a megabyte of short ones takes minutes.
   is_apart constant boolean := words = secrets.words_apart();
-  decoded constant text := secrets.decode_words((
+  decoded text := secrets.decode_words((
     select string_agg(translate(case when is_apart then secrets.join_words(m.groups[1]) else m.groups[1] end, E'\x01', ''), separator order by m.place)
     from regexp_matches(find_in_words.content, words, 'g') with ordinality as m (groups, place)));
   candidate public.secret_patterns;
-  places int4range[];
+  found secrets.findings;
   starts integer[];
   found_places bigint[] := '{}';
   found_patterns text[] := '{}';
@@ -195,19 +213,20 @@ begin
     -- Any words that are joined look like a token without a known beginning.
     continue when is_apart and (candidate.keywords is null or candidate.tenant_id is not null);
     -- With the flag w each word begins and ends a line, so that ^ and $ match there.
-    places := secrets.places_of(
+    found := secrets.find_of_pattern(
       decoded, candidate.expression, case when is_apart then 'random token' else candidate.verification end, candidate.name, find_in_words.tenant_id,
       'w', find_in_words.most);
-    continue when places = '{}';
+    continue when found.ranges = '{}';
     starts := coalesce(starts, array(
       select (coalesce(sum(length(w.word) + length(separator)) over (order by w.place rows between unbounded preceding and 1 preceding), 0) + 1)::integer
       from unnest(string_to_array(decoded, separator)) with ordinality as w (word, place)
       order by w.place));
     select found_places || array_agg(n), found_patterns || array_agg(candidate.name)
     into found_places, found_patterns
-    from unnest(places) as p (range)
+    from unnest(found.ranges) as p (range)
     cross join lateral generate_series(width_bucket(lower(p.range), starts), width_bucket(upper(p.range) - 1, starts)) as n;
     exit when find_in_words.most = 1;
+    decoded := case when find_in_words.most is null then found.rest else decoded end;
   end loop;
   if found_places <> '{}' and find_in_words.most = 1 then
     -- Cutting the whole text at its words takes a second for a megabyte of them.
@@ -223,7 +242,7 @@ begin
     return query
       select distinct on (f.place) f.place, w.range, f.pattern
       from unnest(found_places, found_patterns) with ordinality as f (place, pattern, turn)
-      join unnest(secrets.places_of(find_in_words.content, words, 'none', 'hidden', null)) with ordinality as w (range, place)
+      join unnest((secrets.find_of_pattern(find_in_words.content, words, 'none', 'hidden', null)).ranges) with ordinality as w (range, place)
         on w.place = f.place
       order by f.place, f.turn;
   end if;
@@ -243,24 +262,25 @@ language plpgsql stable set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  plain constant text := secrets.fold(find_in_text.content);
+  plain text := secrets.fold(find_in_text.content);
   words text;
   candidate public.secret_patterns;
-  places int4range[];
+  found secrets.findings;
   covered int4multirange := '{}';
 begin
   for candidate in select * from secrets.patterns_for(plain, find_in_text.tenant_id, find_in_text.severities) loop
-    places := secrets.places_of(
+    found := secrets.find_of_pattern(
       plain, candidate.expression, candidate.verification, candidate.name, find_in_text.tenant_id, most => find_in_text.most);
     -- What a more exact pattern found is not found again by a general one.
     return query
       select candidate.name, lower(p.range), upper(p.range) - lower(p.range)
-      from unnest(places) as p (range)
+      from unnest(found.ranges) as p (range)
       where not p.range && covered;
-    if find_in_text.most = 1 and places <> '{}' then
+    if find_in_text.most = 1 and found.ranges <> '{}' then
       return;
     end if;
-    covered := covered + coalesce((select range_agg(p.range) from unnest(places) as p (range)), '{}');
+    covered := covered + coalesce((select range_agg(p.range) from unnest(found.ranges) as p (range)), '{}');
+    plain := case when find_in_text.most is null then found.rest else plain end;
   end loop;
   -- A word in which characters are encoded is a finding as a whole if it holds a secret once it is decoded. So is what is set
   -- apart.
@@ -301,8 +321,8 @@ begin
   for candidate in select * from secrets.patterns_for(redacted, redact_text.tenant_id, redact_text.severities) loop
     -- A match of a command holds one password, and the command may have more.
     for attempt in 1..secrets.max_redactions_of_a_match() loop
-      exit when secrets.places_of(
-        redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1) = '{}';
+      exit when (secrets.find_of_pattern(
+        redacted, candidate.expression, candidate.verification, candidate.name, redact_text.tenant_id, most => 1)).ranges = '{}';
       has_exceptions := secrets.has_exceptions(redact_text.tenant_id, candidate.name);
       select string_agg(f.before || coalesce(
           case when f.is_secret then overlay(f.whole placing format('[redacted: %s]', candidate.name)

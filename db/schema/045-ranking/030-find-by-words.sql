@@ -8,7 +8,7 @@ create type ranking.word_filter as (
   org_id uuid,
   user_id uuid,
   kinds text[],
-  tags text[],
+  tag_keys text[],
   has_every_tag boolean,
   since timestamptz,
   until timestamptz,
@@ -25,7 +25,7 @@ create type ranking.word_filter as (
 comment on type ranking.word_filter is
   'What memories a search by words finds, as values and never as SQL; null: no condition. With is_exact_place those '
   'of exactly project_id, branch, org_id and user_id (null: none), otherwise those of project_id and of no project, '
-  'and those of branch and of no branch.';
+  'and those of branch and of no branch. tag_keys: what wanted_tag_keys() returns.';
 
 create function ranking.filter_condition(filter ranking.word_filter)
 returns text
@@ -37,9 +37,9 @@ return pg_catalog.concat_ws(' and ', '(p.ttl is null or p.ttl > now())',
   case when filter.is_exact_place is not true and filter.project_id is not null then '(p.project_id = $1.project_id or p.project_id is null)' end,
   case when filter.is_exact_place is not true and filter.branch is not null then '(p.branch = $1.branch or p.branch is null)' end,
   case when filter.kinds is not null then 'p.packet_type = any ($1.kinds)' end,
-  case when filter.tags is not null then case when filter.has_every_tag
-    then 'packets.tag_keys(p.tags) operator(pg_catalog.@>) packets.tag_keys($1.tags)'
-    else 'packets.tag_keys(p.tags) operator(pg_catalog.&&) packets.tag_keys($1.tags)' end end,
+  case when filter.tag_keys is not null then case when filter.has_every_tag
+    then 'packets.tag_keys(p.tags) operator(pg_catalog.@>) $1.tag_keys'
+    else 'packets.tag_keys(p.tags) operator(pg_catalog.&&) $1.tag_keys' end end,
   case when filter.since is not null then 'p."timestamp" >= $1.since' end,
   case when filter.until is not null then 'p."timestamp" < $1.until' end,
   case when filter.thread_id is not null then 'p.thread_id = $1.thread_id' end,

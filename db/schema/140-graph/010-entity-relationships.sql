@@ -1,6 +1,5 @@
 -- The edges of the entity graph: one row for each triple in each audience, computed from relationship_evidence.
 -- relate_from() writes it, and the indexes below serve edges_of().
-
 create table public.entity_relationships (
   relationship_id uuid primary key default uuidv7(),
   source_entity text not null,
@@ -32,7 +31,6 @@ create table public.entity_relationships (
   constraint relationship_confidence_at_most_99 check (confidence between 0 and 0.99),
   constraint relationship_mentioned check (mention_count > 0 and agent_count between 1 and mention_count)
 ) with (fillfactor = 90);
-
 -- Erased contents must not survive in the planner's statistics.
 alter table public.entity_relationships
   alter column source_entity set statistics 0, alter column relationship_type set statistics 0,
@@ -69,7 +67,6 @@ call derived.derive_from_packets('public.entity_relationships', 'relationship_id
 -- The entities are those of its evidence, which is guarded itself.
 call secrets.guard_table('public.entity_relationships',
   array['correlation_id', 'session_id', 'trace_id', 'source_entity', 'target_entity'], redacts => false);
-
 create unique index relationship_triple_unique on public.entity_relationships
   (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;
 -- One index for each direction, most confident first. The scope comes before the confidence, so a scan never skips rows of
@@ -96,7 +93,5 @@ begin
   return normalised;
 end
 $$;
-comment on function graph.check_relationship_type is 'Returns the stored form of a relationship type: normalised like a name, '
-  'with underscores for spaces, at most 200 bytes. Raises L9VAL or L9LIM for this field.';
-
+comment on function graph.check_relationship_type is 'The stored form of a type: a name with underscores, or L9VAL, L9LIM.';
 grant execute on function graph.check_relationship_type to l9_agent, l9_admin, l9_platform_admin, l9_worker;

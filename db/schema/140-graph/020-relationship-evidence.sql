@@ -1,6 +1,5 @@
 -- The table of statements that relationships are computed from: which agent stated which one, from which memory.
 -- relate_from() writes it, and the triggers of memories move and delete its rows.
-
 create table public.relationship_evidence (
   evidence_id uuid primary key default uuidv7(),
   relationship_id uuid not null references public.entity_relationships on delete cascade,
@@ -28,13 +27,11 @@ create table public.relationship_evidence (
   constraint evidence_mentioned check (mentions > 0),
   constraint evidence_extractor_short check (octet_length(extracted_by) <= 200)
 ) with (fillfactor = 90);
-
 -- Deferred, because a relationship is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
   foreign key (relationship_id, source_packet, creator) references public.relationship_evidence (relationship_id, packet_id,
     creator)
   deferrable initially deferred;
-
 alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by
     set statistics 0;
@@ -65,6 +62,5 @@ create trigger _320_stamp_statement before insert on public.relationship_evidenc
 -- A relationship is found by the normalised names of its entities, so it is refused rather than redacted.
 call secrets.guard_table('public.relationship_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'],
   redacts => false);
-
 create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);

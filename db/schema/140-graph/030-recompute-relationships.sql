@@ -1,6 +1,5 @@
 -- Computes relationships from their evidence again. relate_from(), the triggers of memories and the extraction job
 -- call it after a change of evidence, with the rows locked.
-
 create function graph.lock_relationships(ids uuid[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -9,8 +8,7 @@ begin
   perform from public.entity_relationships r where r.relationship_id = any (ids) order by r.relationship_id for update;
 end
 $$;
-comment on function graph.lock_relationships is
-  'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner call it.';
+comment on function graph.lock_relationships is 'Locks these relationships until the end of the transaction.';
 
 -- As for facts: an agent counts once, by its strongest statement, and where an administrator speaks only
 -- administrators count. What has no evidence left is deleted.
@@ -35,7 +33,7 @@ begin
     select v.relationship_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.relationship_id
   ), sums as (
     select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents,
-    bool_or(s.is_from_admin) as is_from_admin,
+      bool_or(s.is_from_admin) as is_from_admin,
       min(s.created_at) as first_seen, max(s.last_seen) as last_seen
     from stated s group by s.relationship_id
   ), spelled as (
@@ -57,5 +55,4 @@ begin
   where r.relationship_id = t.relationship_id;
 end
 $$;
-comment on function graph.recompute_relationships is 'Recomputes relationships from their evidence and deletes relationships '
-  'without evidence. The caller must hold their locks. Not executable by callers: functions of the owner call it.';
+comment on function graph.recompute_relationships is 'Recomputes these locked relationships from their evidence.';

@@ -1,5 +1,4 @@
 -- The relationships of a memory are deleted and moved with it; relationships that other memories also state are recomputed.
-
 create function graph.tg_packet_store__withdraw_relationships() returns trigger
 language plpgsql security definer set search_path = ''
 as $$

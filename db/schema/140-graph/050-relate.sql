@@ -1,6 +1,5 @@
 -- States a relationship: relate() for callers over GraphQL and psql, which saves a memory if none is named, and
 -- relate_from() for a memory that exists, which the extraction job calls too.
-
 create function graph.relate_from(packet_id uuid, source text, type text, target text, confidence double precision default 0.8,
   extracted_by text default null) returns public.entity_relationships
 language plpgsql volatile security definer set search_path = ''
@@ -52,9 +51,9 @@ begin
   return relation;
 end
 $$;
-comment on function graph.relate_from is 'States a relationship from a memory, for a caller who can read the memory and write in '
-  'its scope, or for a job. extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, '
-  'L9LIM. Definer: callers can''t write these tables.';
+comment on function graph.relate_from is
+  'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: '
+  'the model that extracted it; ignored unless a job calls. Definer: callers can''t write these tables.';
 
 -- Checks everything before it saves a memory, so that a refused relationship leaves none behind. Two names of one
 -- entity are refused here; relate_from() compares only the spellings.
@@ -87,6 +86,5 @@ comment on function public.relate is 'States that source is related to target, s
   '''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the '
   'memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
   'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
-
 grant execute on function graph.relate_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate to l9_agent, l9_admin;

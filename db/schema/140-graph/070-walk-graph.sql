@@ -1,6 +1,5 @@
 -- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call
 -- walk_graph().
-
 create type public.graph_step as (source_entity text, relationship_type text, target_entity text, direction text,
   confidence double precision, relationship_ids uuid[], creator text, source text);
 comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
@@ -13,7 +12,6 @@ comment on column public.graph_step.confidence is
   'The combined confidence of all relationships with this triple that the caller can read.';
 comment on column public.graph_step.relationship_ids is
   'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
-
 comment on column public.graph_step.creator is
   'Who stated the most confident of them; of what a model extracted, job. Only explore_graph() fills it in.';
 comment on column public.graph_step.source is 'The source of who stated it; of what a model extracted, the source of the memory.';
@@ -23,8 +21,7 @@ create type graph.graph_node as (name text, entity text, confidence double preci
 comment on type graph.graph_node is 'An entity that a walk reached, and the best path to it.';
 
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
-comment on type graph.graph_walk is 'The result of a walk: the entities reached (start entities first, then most confident '
-  'first), the number of relationships followed, and whether there are more.';
+comment on type graph.graph_walk is 'The result of a walk: entities reached, relationships followed, and whether more exist.';
 
 create function graph.max_edges_followed() returns integer language sql immutable parallel safe set search_path = '' return 20000;
 comment on function graph.max_edges_followed is 'The number of relationships that one walk follows at most.';
@@ -90,8 +87,7 @@ begin
     from unnest(walk.nodes) with ordinality as node (name, entity, confidence, depth, steps, is_new, place)
     cross join lateral (
       select node.name
-      union
-      select a.name from entities.aliases_of(node.name) as a (name) where has_aliases
+      union select a.name from entities.aliases_of(node.name) as a (name) where has_aliases
     ) n
     where node.is_new;
     exit when names is null or walk.followed >= budget;
@@ -128,8 +124,7 @@ begin
         null as relationship_type, null as target_entity, null::boolean as is_outgoing, null::double precision as step_confidence,
         null::uuid[] as relationship_ids
       from reached k
-      union all
-      select c.node, c.entity, k.confidence * c.confidence, level, k.steps, true, c.place, c.source_entity,
+      union all select c.node, c.entity, k.confidence * c.confidence, level, k.steps, true, c.place, c.source_entity,
         c.relationship_type, c.target_entity, c.is_outgoing, c.confidence, c.relationship_ids
       from combined c join reached k on k.place = c.place
       where k.confidence * c.confidence > 0 and k.confidence * c.confidence >= min_confidence
@@ -168,6 +163,5 @@ $$;
 comment on function graph.walk_graph is 'Walks the graph from these entities in both directions, level by level, and keeps the '
   'max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one '
   'name; is_truncated is true if there were more.';
-
 grant execute on function graph.combined_confidence, graph.max_edges_followed, graph.walk_graph
   to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL
 -- shows.
-
 create type public.graph_path as (entity text, confidence double precision, depth integer, steps public.graph_step[]);
 comment on type public.graph_path is 'An entity that was reached, and the best path to it.';
 comment on column public.graph_path.entity is 'The entity that was reached.';
@@ -83,8 +82,7 @@ begin
     audit_id => read_id, target_type => 'relationship')
   from (
     select r.*, (row_number() over () - 1) / 100 as batch
-    from public.entity_relationships r where r.relationship_id = any (shown_ids)) r
-  group by r.batch;
+    from public.entity_relationships r where r.relationship_id = any (shown_ids)) r group by r.batch;
   return exploration;
 end
 $$;
@@ -92,5 +90,4 @@ comment on function public.explore_graph is 'Returns what an entity (a name or a
   'others: each entity with its best path, most confident first, in both directions. depth: 1 to 5 steps. types: only '
   'relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 '
   'entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
-
 grant execute on function public.explore_graph to l9_agent, l9_admin, l9_platform_admin;

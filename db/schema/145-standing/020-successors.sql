@@ -44,8 +44,10 @@ begin atomic
     join public.packet_store p on p.packet_id = n.successor_id
     left join public.packet_versions past on p.updated_at > as_of and past.packet_id = p.packet_id
       and past.valid_from <= as_of and past.valid_until > as_of
-    join public.packet_store s on s.packet_type = p.packet_type and s.packet_id <> n.packet_id
-      and s.packet_id = standing.named_successor(p, case when past.packet_id is null then p.envelope else past.envelope end)
+    -- A column can be looked up in the index of a table with policies, a function's result cannot.
+    cross join lateral (
+      select standing.named_successor(p, case when past.packet_id is null then p.envelope else past.envelope end) as packet_id offset 0) f
+    join public.packet_store s on s.packet_id = f.packet_id and s.packet_type = p.packet_type and s.packet_id <> n.packet_id
       and (as_of is null or s.created_at <= as_of)
     -- Memories that name each other would be followed for ever.
     where n.steps < 16

@@ -52,8 +52,7 @@ begin
   order by i.sort_key, i.place;
 end
 $$;
-comment on function standing.place_hits is
-  'The hits of a page with their standing, in their order, except that a memory comes after those that superseded it.';
+comment on function standing.place_hits is 'The hits of a page with their standing; a memory comes after its successors.';
 
 create function standing.standing_of_memory(packet_id uuid) returns public.standing
 language sql stable set search_path = '' return (select p.standing from standing.place_hits(array[packet_id]) p);
@@ -63,6 +62,5 @@ create function public.packet_store_superseded_by(memory public.packet_store) re
 language sql stable set search_path = '' return (standing.standing_of_memory((memory).packet_id)).superseded_by;
 comment on function public.packet_store_superseded_by is
   'The memory that superseded this one: of its kind, or by a fact that it states. Null if the caller can read none.';
-
 grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by
   to l9_agent, l9_admin, l9_platform_admin;

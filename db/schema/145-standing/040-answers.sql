@@ -6,8 +6,7 @@ return (
     'text_creator', (s.standing).text_creator, 'superseded_by', (s.standing).superseded_by,
     'is_partly_superseded', (s.standing).is_partly_superseded))
   from (select standing.standing_of_memory((memory).packet_id) as standing) s);
-comment on function standing.memory_json is
-  'A memory as memories.memory_json() returns it, whose text it is, and what has superseded it.';
+comment on function standing.memory_json is 'A memory as memories.memory_json() returns it, with its standing.';
 
 create function standing.similar_json("similar" public.similar_memory[]) returns jsonb
 language sql stable set search_path = ''
@@ -23,6 +22,5 @@ create function public.knowledge_facts_superseding_packet(fact public.knowledge_
 language sql stable set search_path = '' return standing.packet_stating((fact).superseded_by, null);
 comment on function public.knowledge_facts_superseding_packet is
   'The memory that states the fact which superseded this one; null if nothing did.';
-
 grant execute on function standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
   to l9_agent, l9_admin, l9_platform_admin;

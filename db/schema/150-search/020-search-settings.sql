@@ -1,6 +1,5 @@
 -- How the searches of a tenant are weighted: a row only for a tenant that changed a default. set_search_settings()
 -- writes it; open_search() reads it by current_search_settings().
-
 create table public.search_settings (
   tenant_id uuid primary key references public.tenants,
   lexical_weight real not null,
@@ -60,23 +59,19 @@ comment on column public.search_settings.half_life_days is
 comment on column public.search_settings.languages is 'The languages of the tenant''s memories. A query is matched in each of '
   'them. A memory whose writer gives no language gets the one that its script and stop words point to, else the first.';
 comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
-
 alter table public.search_settings enable row level security, force row level security;
-
 create policy tenant_isolation on public.search_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.search_settings for select to l9_agent, l9_admin using (true);
 create policy platform_override on public.search_settings for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('search_settings')));
 create policy definer_functions on public.search_settings to l9_owner using (true);
-
 comment on policy tenant_isolation on public.search_settings is
   'A search uses the settings of its caller''s tenant, also for an operator.';
 comment on policy scope_access on public.search_settings is 'Every caller in the tenant may read how its searches are weighted.';
 comment on policy platform_override on public.search_settings is
   'Operators read the settings of their own tenant, and each read is audited.';
 comment on policy definer_functions on public.search_settings is 'set_search_settings() writes the settings.';
-
 grant select on public.search_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_search_settings() checks the values and writes the audit row.
 
@@ -88,24 +83,11 @@ create trigger _500_audit after insert or update on public.search_settings
 create function search.default_settings() returns public.search_settings
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-declare
-  settings public.search_settings;
 begin
-  settings.lexical_weight := 0.4;
-  settings.semantic_weight := 0.6;
-  settings.context_weight := 0.75;
-  settings.uses_chunks := true;
-  settings.chunk_weight := 0.5;
-  settings.thread_weight := 0.5;
-  settings.next_weight := 0.4;
-  settings.speaker_boost := 0.6;
-  settings.common_word_share := 0.4;
-  settings.min_relevance := 0.2;
-  settings.recency_boost := 0.04;
-  settings.importance_boost := 0.15;
-  settings.half_life_days := '{"default": 180}';
-  settings.languages := '{english}';
-  return settings;
+  return jsonb_populate_record(null::public.search_settings, '{
+    "lexical_weight": 0.4, "semantic_weight": 0.6, "context_weight": 0.75, "uses_chunks": true, "chunk_weight": 0.5,
+    "thread_weight": 0.5, "next_weight": 0.4, "speaker_boost": 0.6, "common_word_share": 0.4, "min_relevance": 0.2,
+    "recency_boost": 0.04, "importance_boost": 0.15, "half_life_days": {"default": 180}, "languages": ["english"]}');
 end
 $$;
 comment on function search.default_settings is 'The defaults of all tenants. They stand only here.';
@@ -123,7 +105,5 @@ begin
   return settings;
 end
 $$;
-comment on function search.current_search_settings is
-  'The settings of the caller''s tenant. If the tenant has none, the defaults, with null as tenant_id.';
-
+comment on function search.current_search_settings is 'The settings of the caller''s tenant, or else the defaults.';
 grant execute on function search.default_settings, search.current_search_settings to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- A trigger of packet_store: a memory whose writer names no language gets one of the languages in the search settings
 -- of its tenant.
-
 create function search.tg_packet_store__choose_language() returns trigger
 language plpgsql security definer set search_path = ''
 as $$

@@ -1,6 +1,5 @@
 -- The types of a search: what callers get (memory_hit, search_result), the request that its steps hand on
 -- (search_request), and what retrievers answer. recall_lessons() and memory_find use them too.
-
 create type public.memory_hit as (packet_id uuid, access_id uuid, content text, is_truncated boolean, snippet text, score real,
   lexical_score real, semantic_score real, chunk_index integer, kind text, scope text, project_id text, tags text[],
   thread_id text, creator text, importance real, estimated_importance real, "timestamp" timestamptz, explanation jsonb,
@@ -112,8 +111,7 @@ comment on column search.search_request.paths is
 comment on column search.search_request.notices is 'Sentences for the caller, which become searched.notice.';
 
 create type search.search_source as (table_name text, visibility_ranges text[], extra_condition text);
-comment on type search.search_source is 'The rows that a retriever reads, as SQL fragments. They have a type of their own, so '
-  'that text from a caller is never mistaken for SQL.';
+comment on type search.search_source is 'The rows that a retriever reads, as SQL fragments, in a type of their own.';
 
 create type search.ranked_memories as (ids uuid[], scores real[], chunks integer[]);
 comment on type search.ranked_memories is 'The answer of a retriever: memories with their scores, best first.';

@@ -1,6 +1,5 @@
 -- Chooses whether a search scores the few memories that match one by one, or scans a ranked index. narrow_search() is
 -- the way in, called before the retrievers; the others are its steps.
-
 create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
@@ -17,14 +16,11 @@ begin
       format('select p.packet_id, %s as is_match from %s p where %s',
         coalesce(nullif(source.extra_condition, ''), 'true'), source.table_name, coalesce(nullif(r.range, ''), 'true')),
         ' union all ')
-     from unnest(source.visibility_ranges) as r (range)),
-    max_scanned + 1)
-  into scanned, matches;
+     from unnest(source.visibility_ranges) as r (range)), max_scanned + 1) into scanned, matches;
   return case when scanned <= max_scanned and coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end
 $$;
-comment on function search.few_matches is 'The memories of a table that the caller may read and that match. Null if more than '
-  'max_matches match, or if more than max_scanned would have to be read.';
+comment on function search.few_matches is 'The memories of a table that match; null if more than the limits allow.';
 
 create function search.indexed_matches(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
@@ -44,8 +40,7 @@ begin
   return case when cardinality(matches) <= max_matches then matches end;
 end
 $$;
-comment on function search.indexed_matches is 'The memories that match, found through an index of one of the fields that they '
-  'must have. Null if there is none, or if more than max_matches match.';
+comment on function search.indexed_matches is 'The memories found by an index of a wanted field; null if there is none.';
 
 create function search.newest_matches(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
@@ -76,16 +71,14 @@ language sql immutable parallel safe set search_path = ''
 return pg_catalog.format(
   'where: only the newest %s memories were looked at for these fields; an index on one of them (register_field_index) finds all.',
   search.max_scanned_rows());
-comment on function search.where_notice is
-  'What a caller is told when not all of its memories were looked at for the fields that it asked for.';
+comment on function search.where_notice is 'What a caller is told when not all of its memories were looked at for fields.';
 
 create function search.estimated_rows(index_name text) returns real
 language sql stable parallel safe set search_path = ''
 return (
   select greatest(c.reltuples, 0) from pg_catalog.pg_class c
   where c.relname = index_name and c.relnamespace = 'public'::regnamespace);
-comment on function search.estimated_rows is 'The planner''s estimate of the rows of an index; 0 before its table was first '
-  'analyzed, while the table is small and every plan is fast.';
+comment on function search.estimated_rows is 'The planner''s estimate of an index''s rows; 0 before the first analyze.';
 
 create function search.as_context_search(request search.search_request) returns search.search_request
 language plpgsql immutable parallel safe set search_path = ''
@@ -95,8 +88,7 @@ begin
   return request;
 end
 $$;
-comment on function search.as_context_search is 'The same search over contexts. Half as many candidates are enough, because most '
-  'memories that a context lifts are also found on their own.';
+comment on function search.as_context_search is 'The same search over contexts, with half as many candidates.';
 
 -- Without filters few_readable() answers, whose plans are kept. Otherwise the conditions go into the text of one
 -- statement, which few_matches() runs.
@@ -191,7 +183,6 @@ end
 $$;
 comment on function search.narrow_search is 'If few rows can match, collects their ids, so that they are scored directly instead '
   'of scanning an index. Only rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
-
 grant execute on function search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches,
   search.newest_matches, search.where_notice, search.with_contexts, search.few_of, search.narrow_search
   to l9_agent, l9_admin, l9_platform_admin;

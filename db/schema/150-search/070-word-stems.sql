@@ -1,6 +1,5 @@
 -- Patterns for the beginnings of words. Snippets mark words by them, and find_version_words() tests old texts by
 -- them, whose words are not stored.
-
 create function search.word_stems(query text, languages text[]) returns text[]
 language sql stable parallel safe set search_path = ''
 return array(
@@ -14,8 +13,7 @@ return array(
   group by s.stem
   order by pg_catalog.length(s.stem) desc, s.stem collate "C"
   limit 40);
-comment on function search.word_stems is
-  'Beginnings of the 40 longest words of a text, in any of the languages; empty if there are none.';
+comment on function search.word_stems is 'Beginnings of the 40 longest words of a text, in any of the languages.';
 
 create function search.stem_pattern(stem text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -36,8 +34,7 @@ language sql immutable parallel safe set search_path = ''
 return pg_catalog.lower(content collate "C") || case when pg_catalog.octet_length(content) > pg_catalog.length(content) then (
   select ' ' || words.fold(c.cleaned) || ' ' || words.fold(c.cleaned, spells_out => true)
   from (select words.cleaned(content) as cleaned) c) else '' end;
-comment on function search.searchable_text is 'A text in which stem_test() looks for stems: with ASCII letters in lower case '
-  'and, if it has others, followed by both of its forms of words.fold().';
+comment on function search.searchable_text is 'A text in which stem_test() looks for stems: lower case, then folded.';
 
 create function search.stem_test(stem text) returns text
 language sql immutable parallel safe set search_path = ''
@@ -48,6 +45,5 @@ return case
   else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem)) end;
 comment on function search.stem_test is 'A condition on s.content and s.lowered (the searchable_text() of the content, under '
   'collation C) that holds if a word begins with the stem. It may also hold for other rows.';
-
 grant execute on function search.word_stems, search.stem_pattern, search.searchable_text, search.stem_test
   to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- The piece of a text that a hit shows, with the words of the query between asterisks. fuse() and rank_hits() call
 -- passage_pattern() once, and passage() and snippet() for each hit that they return.
-
 create function search.truncate_to_bytes(content text, bytes integer) returns text
 language sql immutable parallel safe
 return case
@@ -36,8 +35,7 @@ begin
     string_agg(initcap(s.stem), '|') filter (where s.stem ~ '^[a-z]+$'),
     string_agg(search.stem_pattern(s.stem), '|') filter (where s.stem ~ symbol)
   into begins, parts, symbols
-  from unnest(stems) as s (stem)
-  where s.stem !~ unspaced;
+  from unnest(stems) as s (stem) where s.stem !~ unspaced;
   -- Each character with the ones that follow it in the query, because pairs of characters overlap.
   select
     string_agg(c.first_one || '(?=[' || c.next_ones || '])', '|') filter (where c.next_ones <> ''),
@@ -45,10 +43,7 @@ begin
   into pairs, singles
   from (
     select left(s.stem, 1) as first_one, string_agg(substr(s.stem, 2), '') as next_ones, bool_or(length(s.stem) = 1) as is_single
-    from unnest(stems) as s (stem)
-    where s.stem ~ unspaced
-    group by left(s.stem, 1)
-  ) c;
+    from unnest(stems) as s (stem) where s.stem ~ unspaced group by left(s.stem, 1)) c;
   return nullif(concat_ws('|',
     '(?<![[:alnum:]])(?:' || begins || ')[[:alpha:]]*', '(?:' || parts || ')[[:lower:]]*',
     '(?:' || symbols || ')[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*', '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
@@ -87,8 +82,7 @@ return coalesce((
       or pg_catalog.upper(w.written collate pg_catalog.pg_c_utf8) <> pg_catalog.upper(w.once collate pg_catalog.pg_c_utf8))
     and (w.visible ~ pattern or w.once ~ pattern or w.spelt ~ pattern)
 ), pattern);
-comment on function search.with_written_forms is 'A pattern of passage_pattern() that also matches the words of this text whose '
-  'plain forms it matches: those with accents, marks or invisible characters.';
+comment on function search.with_written_forms is 'A passage_pattern() that also matches words with accents or marks.';
 
 create function search.passage(content text, pattern text) returns text
 language plpgsql stable parallel safe set search_path = ''
@@ -107,8 +101,7 @@ begin
   return substr(content, greatest(place - 300, 1), 1500);
 end
 $$;
-comment on function search.passage is
-  '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
+comment on function search.passage is '1500 characters of a text around the first match of a pattern, or else the first 1500.';
 
 -- Counts, from each match on, the different words within the width. The first five letters stand for a word, so that
 -- forms of one word count once.
@@ -201,6 +194,5 @@ end
 $$;
 comment on function search.snippet is 'About 240 characters of a text that hold the most words of a pattern, with ** around '
   'them, or the beginning of the text if none matches. At most 750 bytes.';
-
 grant execute on function search.truncate_to_bytes, search.passage_pattern, search.with_written_forms, search.passage,
   search.densest_place, search.snippet to l9_agent, l9_admin, l9_platform_admin;

@@ -1,19 +1,16 @@
 -- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has
 -- collected.
-
 create function search.query_words(query text, languages text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
   select w.lexeme from pg_catalog.unnest(words.of_query_in(query, languages)) as w (lexeme)
   order by pg_catalog.length(w.lexeme) desc, w.lexeme collate "C"
   limit 64);
-comment on function search.query_words is
-  'The words of a query by which memories are scored: the 64 longest, because long words are rare.';
+comment on function search.query_words is 'The words of a query that are scored: the 64 longest, because long words are rare.';
 
 create type search.scored_words as (words search.ranked_memories, contexts search.ranked_memories, weights double precision[],
   average_length double precision);
-comment on type search.scored_words is 'Scores of memories by words (BM25), alone and together with their predecessors, with the '
-  'weights of the words and the average length that they were scored by.';
+comment on type search.scored_words is 'BM25 scores of memories, alone and with predecessors, and the weights used.';
 
 -- Reads each text once, counts how often it has each word, and computes the scores of memories alone and of memories
 -- with their predecessors from the same counts.
@@ -71,7 +68,7 @@ begin
           group by w.place) h using (place))) as weights
   ), to_score as (
     select false as is_context, o.packet_id, o.length / n.average_length as length_ratio, o.occurrences,
-    null::double precision[] as more_occurrences
+      null::double precision[] as more_occurrences
     from own o cross join total n
     where o.occurrences is not null
     union all
@@ -106,5 +103,4 @@ $$;
 comment on function search.score_words is
   'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). Without weights, '
   'the memories ids are all that match the search, and words are weighed by their rarity among these.';
-
 grant execute on function search.query_words, search.score_words to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- The retriever over words. find_hits() calls find_words() for modes hybrid and lexical; so do the routes of
 -- memory_find and its suggestions.
-
 create function search.first_candidates(found search.ranked_memories, candidates integer, others uuid[] default '{}')
 returns search.ranked_memories
 language sql immutable parallel safe set search_path = ''
@@ -71,8 +70,7 @@ begin
     select i.id from unnest(ids) with ordinality as i (id, place) where i.id <> all (archived) order by i.place) end;
 end
 $$;
-comment on function search.not_archived is
-  'Those of these memories, all of which the caller may read, that are not archived by now, in the same order.';
+comment on function search.not_archived is 'Those of these memories that are not archived by now, in the same order.';
 
 -- Collects candidates, from the few matches or from the index of words, adds what follows the best of them and what
 -- was found by meaning, and scores all of them by one call.
@@ -128,6 +126,5 @@ comment on function search.find_words is 'Retriever over the words of memories, 
   'the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the '
   'best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of '
   'its text. known_weights: what ranking.weigh_words() answered for these words, scopes and project, if it was asked already.';
-
 grant execute on function search.first_candidates, search.successors, search.matching, search.not_archived, search.find_words
   to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- The retriever over vectors. find_hits() calls find_meaning() for contents, contexts and reasoning steps; the other
 -- functions are the ways in which it can compare or scan vectors.
-
 create function search.score_vectors(request search.search_request, embedding_type text, source search.search_source, ids uuid[])
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
@@ -19,7 +18,7 @@ begin
     from (
       select * from (
         select distinct on (m.packet_id) m.packet_id, m.chunk_index,
-        m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
+          m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
         from public.memory_embeddings m %s
         where %s m.model = $3 and m.embedding_type = $4 %s and %s
         order by m.packet_id, distance
@@ -39,8 +38,7 @@ begin
   return answer;
 end
 $$;
-comment on function search.score_vectors is
-  'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
+comment on function search.score_vectors is 'Compares vectors one by one: of these memories or, if null, of all that match.';
 
 -- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the
 -- plan.
@@ -79,8 +77,7 @@ begin
   return answer;
 end
 $$;
-comment on function search.score_own_vectors is 'Compares the vectors of these memories one by one, where own_row_condition is '
-  'all that they must match. It is score_vectors() with a plan that PostgreSQL keeps.';
+comment on function search.score_own_vectors is 'score_vectors() on own_row_condition, with a plan that is kept.';
 
 create function search.scan_width(candidates integer, index_rows real) returns integer
 language sql immutable parallel safe set search_path = ''
@@ -99,8 +96,7 @@ return pg_catalog.format($sql$
   limit $3$sql$,
   embeddings.embedding_expression(request.dimensions), request.model, embedding_type, packets.in_bucket('m', bucket),
   request.current_or_past_condition);
-comment on function search.joined_scan is
-  'The statement that scans an index of vectors where filters need columns of packet_store.';
+comment on function search.joined_scan is 'The statement that scans an index of vectors, with filters on packet_store.';
 
 -- Compares few memories one by one; otherwise it scans the HNSW index of each bucket, with a higher limit while too
 -- few memories come back; if contents are still too few, it compares all that match.
@@ -183,8 +179,7 @@ begin
   return answer;
 end
 $$;
-comment on function search.find_vectors is 'The memories with the nearest vectors of a type, as find_meaning() answers them, '
-  'archived ones among them where no filter needs columns of packet_store.';
+comment on function search.find_vectors is 'find_meaning() with archived memories, where no filter needs packet_store.';
 
 create function search.find_meaning(request search.search_request, embedding_type text) returns search.ranked_memories
 language plpgsql stable set search_path = ''
@@ -205,6 +200,5 @@ $$;
 comment on function search.find_meaning is
   'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their '
   'predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
-
 grant execute on function search.score_vectors, search.score_own_vectors, search.scan_width, search.joined_scan,
   search.find_vectors, search.find_meaning to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph
 -- and deep.
-
 create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
 comment on type search.graph_matches is 'The answer of the graph retriever. memories: best first; entities: those that the query '
   'names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
@@ -35,7 +34,7 @@ begin
       select * from unnest($1) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
     ), related as materialized (
       select distinct on (e.relationship_id) n.place, n.confidence * e.confidence as score, e.relationship_id,
-      null::uuid as fact_id,
+        null::uuid as fact_id,
         row(e.source_entity, e.relationship_type, e.target_entity, case when e.is_outgoing then 'outgoing' else 'incoming' end,
           e.confidence, array[e.relationship_id], null, null)::public.graph_step as step
       from graph.edges_of($2, 10000) e join nodes n on n.place = ($3)[e.place]
@@ -54,8 +53,7 @@ begin
         (select distinct e.packet_id from public.relationship_evidence e
          where e.relationship_id = s.relationship_id and (e.ttl is null or e.ttl > now())
          order by e.packet_id desc limit 20)
-        union all
-        select f.packet_id from graph.packets_of_fact(s.fact_id) as f (packet_id) where s.fact_id is not null
+        union all select f.packet_id from graph.packets_of_fact(s.fact_id) as f (packet_id) where s.fact_id is not null
       ) m
       limit %s
     ), best as (
@@ -89,5 +87,4 @@ $$;
 comment on function search.find_in_graph is 'Retriever over the entity graph: memories that state the relations and facts within '
   'two steps of the entities that the query names. The score of a memory is the confidence of the best path to a relation or '
   'fact that it states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
-
 grant execute on function search.find_in_graph to l9_agent, l9_admin, l9_platform_admin;

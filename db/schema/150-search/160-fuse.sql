@@ -1,6 +1,5 @@
 -- Makes one ranked list from the answers of the retrievers. find_hits() calls fuse(), and search_memory() and
 -- memory_find for the graph alone. Its statement goes step by step from retrieved to relevant.
-
 create function search.fuse(request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
   meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories,
   related search.ranked_memories default null) returns search.ranked_hits
@@ -35,21 +34,17 @@ begin
     select w.packet_id, w.position, w.score as bm25, null::real as context_bm25, null::real as similarity,
       null::real as context_similarity, null::integer as chunk, false as is_reasoning, null::real as path
     from unnest(words.ids, words.scores) with ordinality as w (packet_id, score, position)
-    union all
-    select w.packet_id, w.position, null, w.score, null, null, null, false, null
+    union all select w.packet_id, w.position, null, w.score, null, null, null, false, null
     from unnest(context_words.ids, context_words.scores) with ordinality as w (packet_id, score, position)
-    union all
-    select n.packet_id, n.position, null, null, n.score, null, n.chunk, false, null
+    union all select n.packet_id, n.position, null, null, n.score, null, n.chunk, false, null
     from unnest(meaning.ids, meaning.scores, meaning.chunks) with ordinality as n (packet_id, score, chunk, position)
-    union all
-    select n.packet_id, n.position, null, null, null, n.score, null, false, null
+    union all select n.packet_id, n.position, null, null, null, n.score, null, false, null
     from unnest(context_meaning.ids, context_meaning.scores) with ordinality as n (packet_id, score, position)
     union all
     -- A memory is as near as its content or its reasoning steps, whichever is nearer.
     select n.packet_id, n.position, null, null, n.score, null, null, true, null
     from unnest(reasoning.ids, reasoning.scores) with ordinality as n (packet_id, score, position)
-    union all
-    select g.packet_id, g.position, null, null, null, null, null, false, g.score
+    union all select g.packet_id, g.position, null, null, null, null, null, false, g.score
     from unnest(related.ids, related.scores) with ordinality as g (packet_id, score, position)
   ), candidates as (
     select f.packet_id, min(f.position) as position, max(f.bm25) as bm25, max(f.context_bm25) as context_bm25,
@@ -84,7 +79,7 @@ begin
         (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
       from (
         select e.embedding_type, e.chunk_index,
-        (1 - (e.compared_vector operator(extensions.<=>) query_vector))::real as similarity
+          (1 - (e.compared_vector operator(extensions.<=>) query_vector))::real as similarity
         from public.memory_embeddings e
         where compares and (c.similarity is null or c.chunk > 0 or (has_contexts and c.context_similarity is null))
           and (c.position <= 2 * request.k or c.chunk > 0 or request.threshold is not null)
@@ -263,5 +258,4 @@ end
 $$;
 comment on function search.fuse is 'The k best of the retrieved memories. Scores of words are relative to the best hit, scores '
   'of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
-
 grant execute on function search.fuse to l9_agent, l9_admin, l9_platform_admin;

@@ -1,10 +1,8 @@
 -- Trims the hits of a search to the tokens that its caller has room for. close_search() calls fit_hits(); memory_find
 -- and summaries estimate tokens by token_estimate().
-
 create function search.token_estimate(text text) returns integer
 language sql immutable parallel safe set search_path = '' return pg_catalog.ceil(pg_catalog.octet_length(text) / 3.0)::integer;
-comment on function search.token_estimate is
-  'Upper estimate of the tokens of a text: a third of its bytes, which holds for prose, code and most scripts.';
+comment on function search.token_estimate is 'Upper estimate of the tokens of a text: a third of its bytes.';
 
 -- Counts in two passes, so that more hits with previews are preferred to fewer hits with whole texts.
 create function search.fit_hits(hits public.memory_hit[], max_tokens integer, out fitted public.memory_hit[], out cut jsonb)
@@ -56,5 +54,4 @@ end
 $$;
 comment on function search.fit_hits is 'Trims hits to about max_tokens: contents become previews, the last hits first, and hits '
   'that still do not fit are left out. cut: numbers of previews and of hits left out; null without a limit.';
-
 grant execute on function search.token_estimate, search.fit_hits to l9_agent, l9_admin, l9_platform_admin;

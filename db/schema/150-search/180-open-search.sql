@@ -1,6 +1,5 @@
 -- The beginning of a search: arguments are checked, and its mode, languages and settings are decided.
 -- search_memory(), memory_find and recall_lessons() call open_search().
-
 create function search.check_search(
   query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
   packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb, needs_filter boolean default true) returns void
@@ -97,8 +96,7 @@ begin
   return case when language is null then settings.languages else array[language] end;
 end
 $$;
-comment on function search.query_languages is
-  'The languages in which the words of a query are matched: the given one, or those of the tenant.';
+comment on function search.query_languages is 'The languages in which a query is matched: the given one, or the tenant''s.';
 
 -- Fills the request in an order that matters: more_like_this() brings the vector that choose_mode() looks for, and
 -- the mode decides about min_relevance.
@@ -150,8 +148,6 @@ begin
   return request;
 end
 $$;
-comment on function search.open_search is 'Begins a search: checks its arguments and decides its mode. Conditions are added by '
-  'the function that calls it. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
-
+comment on function search.open_search is 'Begins a search: checks its arguments and decides its mode; conditions follow.';
 grant execute on function search.query_languages, search.check_search, search.choose_mode, search.open_search
   to l9_agent, l9_admin, l9_platform_admin;

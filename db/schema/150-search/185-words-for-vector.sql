@@ -1,6 +1,5 @@
 -- The text that the vector of a query is made of. The gateway asks words_for_vector() before it calls the embedding
 -- model for a search.
-
 create function search.recent_speakers(project_id text) returns text[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 -- The plan does not depend on the project, and planning takes longer than reading the rows.
@@ -22,8 +21,7 @@ begin
     where n.speaker is not null);
 end
 $$;
-comment on function search.recent_speakers is
-  'Who speaks in the newest 100 memories of each scope of a project that the caller may read, in lower case.';
+comment on function search.recent_speakers is 'Who speaks in the newest 100 memories of each scope, in lower case.';
 
 -- Weighs the words of the query among the memories of the project; a weight below that of common_word_share marks a
 -- word as common, and common names are left out.
@@ -71,5 +69,4 @@ comment on function search.words_for_vector is 'The text of which the gateway ma
   '(common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all '
   'memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or '
   'if nothing else were left. Only memories that the caller may read are counted.';
-
 grant execute on function search.recent_speakers, search.words_for_vector to l9_agent, l9_admin, l9_platform_admin;

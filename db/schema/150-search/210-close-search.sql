@@ -19,8 +19,7 @@ begin
   return hits;
 end
 $$;
-comment on function search.log_hits is
-  'Writes hits to the access log, and returns them, each with its access_id. Hits: memory_hit or found_memory.';
+comment on function search.log_hits is 'Writes hits (memory_hit or found_memory) to the access log; adds each one''s access_id.';
 
 create function search.place_hits(hits anyarray, as_of timestamptz default null) returns anyarray
 language plpgsql stable set search_path = ''
@@ -43,8 +42,7 @@ begin
   return answer;
 end
 $$;
-comment on function search.place_hits is
-  'Adds the standing to hits, and puts what is superseded after its successors. Hits: memory_hit or found_memory.';
+comment on function search.place_hits is 'Adds the standing to hits (memory_hit or found_memory); successors come first.';
 
 create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb) returns uuid
 language plpgsql volatile set search_path = ''
@@ -62,16 +60,14 @@ begin
     query => audit_search.query);
 end
 $$;
-comment on function search.audit_search is
-  'Writes the audit row of a search that returns these memories, with more details, and returns its id.';
+comment on function search.audit_search is 'Writes the audit row of a search that returns these memories; returns its id.';
 
 create function search.words_notice(lexemes text[], mode text) returns text
 language sql immutable parallel safe
 return case when lexemes = '{}' then
   'The query has only common words or signs, which are not looked for'
   || case when mode = 'hybrid' then ': searched by meaning only.' else '; name what you are looking for.' end end;
-comment on function search.words_notice is 'Tells that a query was searched without words, because it has none that tell '
-  'memories apart; null if it has some, or if none were asked for.';
+comment on function search.words_notice is 'Tells that a query has no words that tell memories apart, if it was to be searched.';
 
 -- Trims before it writes, so that the audit row and the access log name the hits that the caller is really shown.
 create function search.close_search(request search.search_request, ranked search.ranked_hits) returns public.search_result
@@ -104,8 +100,6 @@ begin
   return result;
 end
 $$;
-comment on function search.close_search is
-  'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the access log.';
-
+comment on function search.close_search is 'Ends a search: standing, trimming, searched, audit row and access log.';
 grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
   to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
 -- other files in order: open, narrow, find, close.
-
 create function public.search_memory(query text default null, k integer default 10, mode text default 'hybrid',
   scopes text[] default null, project_id text default null, kinds text[] default null, tags text[] default null,
   tags_match text default 'any', since timestamptz default null, until timestamptz default null, thread_id text default null,
@@ -40,7 +39,8 @@ begin
   request.hides_archived := include_archived is not true and as_of is null;
   request.own_row_condition := search.own_conditions('m', scopes, only_project, request.branch);
   request.word_filter := row(
-    scopes, only_project, false, null, null, kinds, tags, tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
+    scopes, only_project, false, null, null, kinds, packets.wanted_tag_keys(tags), tags_match = 'all', since, until, thread_id,
+    creator, packet_id, as_of,
     speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch),
     field_conditions, search.archived_condition('p', request.hides_archived),
@@ -93,5 +93,4 @@ comment on function public.search_memory is 'Finds memories that the caller may 
   '(query_vector, made by model; without it a hybrid search is a lexical one), by both or by relations (graph). Without a query: '
   'those similar to packet_id, or the newest that match the filters. k: 1 to 100. project_id, branch: also those without one. '
   'max_tokens: from 500. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
-
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- How memory_find weighs its hits in a tenant: a row only for a tenant that changed a default. set_find_settings()
 -- writes it; rank_hits() reads it by current_settings().
-
 create table public.find_settings (
   tenant_id uuid primary key references public.tenants,
   match_weight real not null,
@@ -26,23 +25,19 @@ comment on column public.find_settings.citation_weight is 'Weight of how many me
 comment on column public.find_settings.half_life_days is
   'Maps kinds to the days after which recency is one half; default is used for all other kinds.';
 comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';
-
 alter table public.find_settings enable row level security, force row level security;
-
 create policy tenant_isolation on public.find_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.find_settings for select to l9_agent, l9_admin using (true);
 create policy platform_override on public.find_settings for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('find_settings')));
 create policy definer_functions on public.find_settings to l9_owner using (true);
-
 comment on policy tenant_isolation on public.find_settings is
   'A call uses the settings of its caller''s tenant, also for an operator.';
 comment on policy scope_access on public.find_settings is 'Every caller in the tenant may read how its hits are ranked.';
 comment on policy platform_override on public.find_settings is
   'Operators read the settings of their own tenant, and each read is audited.';
 comment on policy definer_functions on public.find_settings is 'set_find_settings() writes the settings.';
-
 grant select on public.find_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_find_settings() checks the values.
 
@@ -53,17 +48,11 @@ create trigger _500_audit after insert or update on public.find_settings
 create function find.default_settings() returns public.find_settings
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-declare
-  settings public.find_settings;
 begin
-  settings.match_weight := 0.4;
-  settings.recency_weight := 0.3;
-  settings.proximity_weight := 0.2;
-  settings.citation_weight := 0.1;
-  settings.half_life_days :=
-    '{"default": 90, "decision": 365, "runbook": 365, "document": 365, "section": 365, "ddl": 365, "release_note": 180, '
-    '"todo": 30, "pr_context": 14, "event": 14}';
-  return settings;
+  return jsonb_populate_record(null::public.find_settings, '{
+    "match_weight": 0.4, "recency_weight": 0.3, "proximity_weight": 0.2, "citation_weight": 0.1, "half_life_days": {
+      "default": 90, "decision": 365, "runbook": 365, "document": 365, "section": 365, "ddl": 365, "release_note": 180,
+      "todo": 30, "pr_context": 14, "event": 14}}');
 end
 $$;
 comment on function find.default_settings is 'The defaults of all tenants. They stand only here.';
@@ -81,7 +70,5 @@ begin
   return settings;
 end
 $$;
-comment on function find.current_settings is
-  'The settings of the caller''s tenant. If the tenant has none, the defaults, with null as tenant_id.';
-
+comment on function find.current_settings is 'The settings of the caller''s tenant, or else the defaults, without tenant_id.';
 grant execute on function find.default_settings, find.current_settings to l9_agent, l9_admin, l9_platform_admin;

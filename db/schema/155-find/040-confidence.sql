@@ -16,5 +16,4 @@ comment on function find.confidence is
   'query, and its lead: by how much its match is above that of the next best memory, or below that of the best one (negative). '
   'By logistic regressions of judged hits of Cranfield and QMSum and of hits of questions about another subject (npm run eval -- '
   'confidence); the path adds half of what is missing to 1, which was not measured. Low for all means that nothing fits.';
-
 grant execute on function find.confidence to l9_agent, l9_admin, l9_platform_admin;

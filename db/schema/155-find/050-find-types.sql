@@ -1,6 +1,5 @@
 -- The types of memory_find: what callers get (found_memory, find_suggestion, find_result), and what its steps hand
 -- on.
-
 create type public.found_memory as (packet_id uuid, access_id uuid, kind text, title text, snippet text, score real,
   confidence real, fields jsonb, is_cut boolean, scope text, project_id text, branch text, updated_at timestamptz,
   route_used text, explanation jsonb, standing public.standing);
@@ -55,8 +54,7 @@ comment on type find.find_filter is 'What memory_find narrows its search to; nul
 
 create type find.candidates as (ids uuid[], scores real[], relevances real[], chunks integer[], paths search.ranked_memories,
   explanations jsonb[], considered integer, left_out integer, request search.search_request);
-comment on type find.candidates is 'The answer of the retrievers: the memories that match best, with their scores, and the '
-  'request with what was decided meanwhile.';
+comment on type find.candidates is 'The answer of the retrievers: the best memories, their scores, and the request by then.';
 comment on column find.candidates.relevances is
   'Relevance by the map of the embedding model; null for what was not compared by vectors.';
 comment on column find.candidates.paths is

@@ -1,6 +1,5 @@
 -- The beginning of memory_find: a request as open_search() makes it, changed to what find.rank_hits() needs.
 -- memory_find calls open_find() for each route; find.suggest() narrows to other filters.
-
 create function find.narrowed_to(request search.search_request, filter find.find_filter) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
@@ -71,7 +70,5 @@ begin
   return find.narrowed_to(request, filter);
 end
 $$;
-comment on function find.open_find is
-  'Begins a search on a route: checks its arguments, and says which candidates are wanted. Errors: L9VAL, L9LIM, L9AUT.';
-
+comment on function find.open_find is 'Begins a search on a route: checks its arguments, and says which candidates are wanted.';
 grant execute on function find.narrowed_to, find.open_find to l9_agent, l9_admin, l9_platform_admin;

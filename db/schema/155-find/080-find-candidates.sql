@@ -1,5 +1,4 @@
 -- Runs the retrievers that a route of memory_find asks for. memory_find calls find_candidates().
-
 create function find.best_by_words(request search.search_request) returns find.candidates
 language plpgsql stable set search_path = ''
 as $$
@@ -34,8 +33,7 @@ begin
   return answer;
 end
 $$;
-comment on function find.best_by_words is
-  'The memories that match best by their words alone, with BM25 scores relative to the best.';
+comment on function find.best_by_words is 'The memories that match best by words, with BM25 scores relative to the best.';
 
 -- Route graph fuses only what the graph found; the other routes run find_hits(), to which deep gives the memories of
 -- the graph as one more retriever.
@@ -77,12 +75,10 @@ begin
   return answer;
 end
 $$;
-comment on function find.best_of_all is 'The memories that match best by words and meaning (route hybrid), by relations (graph) '
-  'or by all of these (deep); of route newest, the newest.';
+comment on function find.best_of_all is 'The memories that match best by words and meaning, relations, or all, or the newest.';
 
 create function find.find_candidates(request search.search_request, route text) returns find.candidates
 language sql stable set search_path = ''
 return case route when 'fast' then find.best_by_words(request) else find.best_of_all(request, route) end;
 comment on function find.find_candidates is 'Runs the retrievers of a route.';
-
 grant execute on function find.best_by_words, find.best_of_all, find.find_candidates to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after
 -- each route.
-
 create function find.lean_fields(fields jsonb) returns jsonb
 language sql immutable parallel safe
 return (
@@ -9,8 +8,7 @@ return (
     else pg_catalog.to_jsonb(pg_catalog.left(f.value #>> '{}', 200) || '…') end), '{}')
   from pg_catalog.jsonb_each(fields) as f
   where pg_catalog.octet_length(f.value::text) <= 1000 or pg_catalog.jsonb_typeof(f.value) = 'string');
-comment on function find.lean_fields is
-  'Fields of a memory in a form that fits among hits: long texts are cut, long lists and objects left out.';
+comment on function find.lean_fields is 'Fields of a memory for a hit: long texts are cut, long lists and objects left out.';
 
 create type find.ranked as (hits public.found_memory[], left_out integer);
 comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because they are not relevant.';
@@ -43,7 +41,7 @@ begin
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
   ), measured as (
     select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp",
-    h.half_life_days,
+      h.half_life_days,
       search.recency(now() - p."timestamp", h.half_life_days) as recency,
       (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
@@ -61,8 +59,7 @@ begin
          where c.packet_id = f.packet_id and c.content_hash = own.content_hash
            and packets.text_writer(m) not in (own.writer, 'job')
          limit max_citations)
-        union all
-        (select e.agent from public.fact_evidence e
+        union all (select e.agent from public.fact_evidence e
          where e.packet_id = f.packet_id and e.content_hash = own.content_hash and e.agent <> own.writer
          limit max_citations)
       ) a
@@ -118,5 +115,4 @@ $$;
 comment on function find.rank_hits is
   'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other '
   'than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
-
 grant execute on function find.lean_fields, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;

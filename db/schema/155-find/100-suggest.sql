@@ -1,5 +1,4 @@
 -- What a caller may try instead, when little was found. Every word and count comes from rows that the caller may read.
-
 create function find.known_words(request search.search_request) returns text[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 as $$
@@ -26,8 +25,7 @@ begin
       (select r.source_normalized as name from public.entity_relationships r
        where r.tenant_id = (request.caller).tenant_id and (r.ttl is null or r.ttl > now())
        order by r.source_normalized, r.relationship_id limit max_entities)
-      union all
-      (select r.target_normalized from public.entity_relationships r
+      union all (select r.target_normalized from public.entity_relationships r
        where r.tenant_id = (request.caller).tenant_id and (r.ttl is null or r.ttl > now())
        order by r.target_normalized, r.relationship_id limit max_entities)
     ) s);
@@ -81,8 +79,7 @@ begin
     and find.are_neighbours(substr(written, before + 1, 1), substr(meant, before + 1, 1));
 end
 $$;
-comment on function find.is_one_slip is
-  'True if a word is another one with two letters swapped, a letter missing or too many, or the letter of a neighbouring key.';
+comment on function find.is_one_slip is 'True if two words differ by letters swapped, missing, added or of a neighbouring key.';
 
 create function find.correction_of(word text, known text[]) returns text
 language sql stable parallel safe set search_path = ''
@@ -140,8 +137,7 @@ begin
   return nullif(answer, request.query);
 end
 $$;
-comment on function find.corrected is
-  'The query with each word that no memory of the search has replaced by its correction_of(). Null if there is none.';
+comment on function find.corrected is 'The query with unknown words replaced by their correction_of(); null if there is none.';
 
 create function find.matches_elsewhere(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = ''
@@ -167,8 +163,7 @@ begin
       and search.word_share(p.words, tests, scored.weights) >= request.min_relevance);
 end
 $$;
-comment on function find.matches_elsewhere is
-  'At most so many memories that match a search by their words or, without a query, its filters.';
+comment on function find.matches_elsewhere is 'At most so many memories that match by words or, without a query, filters.';
 
 -- A memory that fails two of the conditions is left out, because leaving out one of them would not find it.
 create function find.count_elsewhere(ids uuid[], filter find.find_filter) returns public.find_suggestion[]
@@ -274,6 +269,5 @@ end
 $$;
 comment on function find.suggest is 'What to try instead: a corrected spelling that finds something, and other kinds and '
   'branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
-
 grant execute on function find.known_words, find.are_neighbours, find.is_one_slip, find.correction_of, find.corrected,
   find.matches_elsewhere, find.count_elsewhere, find.found_elsewhere, find.suggest to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- The operation memory_find: choose a route, run its retrievers, rank, and end. A route that finds little is followed
 -- by the route deep, and then by suggestions.
-
 create function public.memory_find(query text default null, kinds text[] default null, project_id text default null,
   branch text default null, scopes text[] default null, k integer default 10, mode text default 'auto',
   "where" jsonb default null, since timestamptz default null, until timestamptz default null, max_tokens integer default null,
@@ -52,5 +51,4 @@ comment on function public.memory_find is 'Finds memories that the caller may re
   'nearness of project, citations. Without a query: the newest that match. project_id, branch: also those without one. mode: '
   'auto, fast or deep. k: 1 to 100. query_vector: made by model; vector_follows: if one is needed, nothing is searched. Audited, '
   'except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
-
 grant execute on function public.memory_find to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- The last versions of entities that were removed. A trigger of world_model_entities writes it; recompute_world() and
 -- merge_into_entity() read it when an entity comes back.
-
 create table world_model.removed_entities (
   audience_id uuid not null references world_model.worlds,
   entity_key text not null,
@@ -12,10 +11,7 @@ comment on table world_model.removed_entities is 'The last version of each remov
   'entity: if the entity comes back, its version numbers continue.';
 comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
 comment on column world_model.removed_entities.version is 'The last version that the entity had.';
-
 alter table world_model.removed_entities enable row level security, force row level security;
-
 create policy definer_functions on world_model.removed_entities to l9_owner using (true);
-
 comment on policy definer_functions on world_model.removed_entities is
   'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';

@@ -1,6 +1,5 @@
 -- The event log of worlds, from which all else in this chapter is computed. apply_world_update(), restore_world() and
 -- facts add rows; callers read them over GraphQL.
-
 create table public.world_model_updates (
   update_id uuid primary key default uuidv7(),
   source_packet uuid not null references public.packet_store on delete cascade,
@@ -37,11 +36,9 @@ create table public.world_model_updates (
   constraint world_update_restores check (
     (restored_version is null) = (restored_versions is null) and (restored_version is null or insight_type = 'restore'))
 );
-
 alter table public.world_model_updates
   alter column entities set statistics 0, alter column content set statistics 0, alter column outranked set statistics 0,
   alter column insight_type set statistics 0;
-
 create index world_model_updates_source_idx on public.world_model_updates (source_packet);
 create index world_model_updates_readers_idx on public.world_model_updates (tenant_id, scope, applied_at);
 create index world_model_updates_fact_idx on public.world_model_updates (fact_id) where fact_id is not null;
@@ -94,8 +91,7 @@ begin
   perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
   from (
     select o.audience_id, array_agg(o.state_version_after) as lost_versions
-    from old_rows o group by o.audience_id order by o.audience_id
-  ) stale;
+    from old_rows o group by o.audience_id order by o.audience_id) stale;
   return null;
 end
 $$;

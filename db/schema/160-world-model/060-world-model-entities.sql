@@ -1,6 +1,5 @@
 -- The current entities of each world, stored so that reading them folds nothing. merge_into_entity() and
 -- recompute_world() write them; get_world_model() and GraphQL read them.
-
 create table public.world_model_entities (
   entity_row_id uuid primary key default uuidv7(),
   entity_id text not null,
@@ -29,12 +28,10 @@ create table public.world_model_entities (
   constraint world_entity_confidence check (confidence between 0 and 1),
   constraint world_entity_version check (version > 0)
 );
-
 alter table public.world_model_entities
   alter column entity_id set statistics 0, alter column entity_id_normalized set statistics 0,
   alter column entity_type set statistics 0, alter column attributes set statistics 0,
   alter column set_by set statistics 0, alter column type_set_by set statistics 0;
-
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
 create index world_model_entities_expiry_idx on public.world_model_entities (audience_id, ttl) where ttl is not null;
@@ -63,7 +60,6 @@ comment on column public.world_model_entities.audience_id is
 
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
   evidence_table => 'world_model_updates', evidence_column => 'source_packet');
-
 comment on column public.world_model_entities.creator is 'Who made the last update of the entity.';
 comment on column public.world_model_entities.source is 'The source of who made the last update of the entity.';
 comment on column public.world_model_entities.ttl is 'The time when the first of the memories behind the entity expires. From '
@@ -78,9 +74,7 @@ as $$
 begin
   select u.tenant_id, u.org_id, u.user_id, u.project_id, u.scope
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope
-  from public.world_model_updates u
-  where u.source_packet = new.source_packet
-  limit 1;
+  from public.world_model_updates u where u.source_packet = new.source_packet limit 1;
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;

@@ -1,6 +1,5 @@
 -- The snapshots of worlds: lists of versions rather than copies. snapshot_world() writes them, and diff_world() and
 -- restore_world() take their ids.
-
 create table public.world_model_snapshots (
   snapshot_id uuid primary key default uuidv7(),
   snapshot int4multirange not null,
@@ -23,10 +22,8 @@ create table public.world_model_snapshots (
   constraint world_snapshot_description_short check (octet_length(description) <= world_model.max_description_bytes()),
   constraint world_snapshot_counts check (state_version >= 0 and entity_count >= 0 and relation_count >= 0)
 );
-
 alter table public.world_model_snapshots
   alter column description set statistics 0, alter column snapshot set statistics 0;
-
 create index world_model_snapshots_source_idx on public.world_model_snapshots (source_packet);
 create index world_model_snapshots_readers_idx on public.world_model_snapshots (tenant_id, scope, created_at);
 create index world_model_snapshots_world_idx on public.world_model_snapshots (audience_id, state_version);

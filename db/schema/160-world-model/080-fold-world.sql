@@ -2,7 +2,6 @@
 -- fold_world().
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
-
 create function world_model.world_lineage(audience_id uuid, version integer) returns int4multirange
 language sql stable parallel safe set search_path = ''
 begin atomic
@@ -15,8 +14,7 @@ begin atomic
      limit 1),
     int4multirange(int4range(0, world_lineage.version, '(]')));
 end;
-comment on function world_model.world_lineage is 'The versions of the updates that make up a version of a world: all versions up '
-  'to it or, after a restore, those of the restored state and all since.';
+comment on function world_model.world_lineage is 'The versions that make up a version of a world, after a restore too.';
 
 create function world_model.setter(by public.world_model_updates) returns jsonb
 language sql immutable parallel safe
@@ -29,8 +27,7 @@ language sql immutable parallel safe set search_path = ''
 begin atomic
   select (s.value ->> 'packet_id')::uuid from jsonb_each(set_by) as s where s.value ->> 'packet_id' is not null;
 end;
-comment on function world_model.packets_of_setters is
-  'The memories by which attributes were set, for the audit row of who is shown them.';
+comment on function world_model.packets_of_setters is 'The memories by which attributes were set, for an audit row.';
 
 -- Looks for the last delete of each entity, drops what came before it, and keeps for each attribute the last value of
 -- an administrator or else of an agent. merge_into_entity() must give the same.
@@ -102,8 +99,7 @@ comment on function world_model.fold_world is
   'none did, an agent, since the entity was last deleted. Expired updates are left out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
-comment on type world_model.world_size is
-  'The number of entities in a state of a world, and the number of attribute values that name another of these entities.';
+comment on type world_model.world_size is 'The numbers of entities, and of attribute values that name another entity.';
 
 create function world_model.measure_world(audience_id uuid, versions int4multirange) returns world_model.world_size
 language sql stable parallel safe set search_path = ''
@@ -118,8 +114,6 @@ begin atomic
      join folded other on other.entity_key = entities.normalise_name(named.name #>> '{}') and other.entity_key <> f.entity_key)
   )::world_model.world_size;
 end;
-comment on function world_model.measure_world is 'Counts the entities that the updates of these versions make up, and the '
-  'attribute values, also members of lists, that name another of these entities.';
-
+comment on function world_model.measure_world is 'Counts entities, and attribute values that name another of them.';
 grant execute on function world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
   to l9_agent, l9_admin;

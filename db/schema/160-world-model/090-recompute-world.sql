@@ -1,6 +1,5 @@
 -- Computes the entities of a world from its updates again, and the counts of snapshots that lost one. Triggers call
 -- it after deletes and moves; a restore calls it, and so does an update of a world with expired entities.
-
 create function world_model.recompute_world(audience_id uuid, counts_as_change boolean) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -58,8 +57,7 @@ begin
     or exists (select from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = d.entity_key));
 end
 $$;
-comment on function world_model.recompute_world is 'Recomputes the entities of a world from its updates. With counts_as_change '
-  'this is a new version of the world. Not executable by callers.';
+comment on function world_model.recompute_world is 'Recomputes the entities of a world, as a new version if it counts.';
 
 create function world_model.recompute_world_without(audience_id uuid, lost_versions integer[]) returns void
 language plpgsql volatile set search_path = ''
@@ -74,5 +72,4 @@ begin
     and exists (select from unnest(lost_versions) as lost (version) where lost.version <@ other.snapshot);
 end
 $$;
-comment on function world_model.recompute_world_without is
-  'Recomputes a world and the counts of its snapshots after it lost the updates of these versions. Not executable by callers.';
+comment on function world_model.recompute_world_without is 'Recomputes a world and its snapshots that lost these versions.';

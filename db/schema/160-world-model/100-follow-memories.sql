@@ -1,5 +1,4 @@
 -- Updates and snapshots follow their memory when it moves to other readers or is to expire at another time.
-
 create function world_model.tg_packet_store__worlds_follow() returns trigger
 language plpgsql security definer set search_path = ''
 as $$

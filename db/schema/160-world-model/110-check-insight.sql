@@ -1,6 +1,5 @@
 -- Checks an insight before it is applied. apply_world_update() calls check_insight(), which calls the others for each
 -- entity.
-
 create function world_model.check_keys(value jsonb, allowed text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
@@ -13,8 +12,7 @@ begin
   end if;
 end
 $$;
-comment on function world_model.check_keys is
-  'Raises L9VAL, naming the field and the allowed keys, if an object has another key.';
+comment on function world_model.check_keys is 'Raises L9VAL, naming field and allowed keys, if an object has another key.';
 
 -- Types are checked before values, because a cast of a wrong type would raise an error that names no field.
 create function world_model.check_insight_entity(entity jsonb) returns jsonb
@@ -50,8 +48,7 @@ begin
     || jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'));
 end
 $$;
-comment on function world_model.check_insight_entity is
-  'Checks what an insight says about one entity, and returns it without empty keys. Raises L9VAL or L9LIM, naming the field.';
+comment on function world_model.check_insight_entity is 'Checks what an insight says about an entity; returns it without nulls.';
 
 -- Size and depth come first, so that nothing walks through a value that is refused for them anyway.
 create function world_model.check_insight(insight jsonb) returns jsonb
@@ -105,8 +102,6 @@ begin
   return insight || jsonb_build_object('entities', entities);
 end
 $$;
-comment on function world_model.check_insight is 'Checks an insight and its entities (at most 200 of them, 256 KiB in all) and '
-  'returns it. Raises L9VAL or L9LIM, naming the field.';
-
+comment on function world_model.check_insight is 'Checks an insight (at most 200 entities and 256 KiB) and returns it.';
 grant execute on function world_model.check_keys, world_model.check_insight_entity, world_model.check_insight
   to l9_agent, l9_admin;

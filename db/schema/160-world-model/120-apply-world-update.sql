@@ -1,6 +1,5 @@
 -- Changes a world by an insight. The operation update_world_model of the gateway calls apply_world_update(), and
 -- facts join in at merge_update().
-
 create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb) returns text[]
 language plpgsql volatile set search_path = ''
 as $$
@@ -84,8 +83,7 @@ begin
   return outranked;
 end
 $$;
-comment on function world_model.merge_into_entity is 'Merges what an update says about one entity into it, with the same result '
-  'as fold_world(), and returns what an administrator''s word outranks. Not executable by callers.';
+comment on function world_model.merge_into_entity is 'Merges what an update says about one entity, as fold_world() does.';
 
 create function world_model.merge_update(applied public.world_model_updates) returns public.world_model_updates
 language plpgsql volatile set search_path = ''
@@ -107,8 +105,7 @@ begin
   return applied;
 end
 $$;
-comment on function world_model.merge_update is
-  'Merges an update into the entities of its world, and records what was outranked. Not executable by callers.';
+comment on function world_model.merge_update is 'Merges an update into the entities of its world; records what was outranked.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
@@ -154,6 +151,5 @@ comment on function public.apply_world_update is 'Changes the world of source_pa
   'saved as a memory of kind insight in this scope and project. insight: insight_type, content, confidence and at most 200 '
   'entities, each with entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: '
   'if it is another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
-
 grant execute on function world_model.write_world_update to l9_agent, l9_admin;
 grant execute on function public.apply_world_update to l9_agent, l9_admin;

@@ -1,6 +1,5 @@
 -- Finds the world and the version that a caller means: by scope and project, by audience_id, by a number or by the id
 -- of a snapshot. get_world_model(), diff_world() and restore_world() call it.
-
 create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer,
   versions int4multirange);
 comment on type world_model.world_version is 'A version of a world, current or former.';
@@ -37,8 +36,7 @@ begin
     from (
       select u.audience_id, u.scope, u.project_id from public.world_model_updates u
       where u.audience_id = resolve_world.audience_id and (u.ttl is null or u.ttl > now())
-      union all
-      select s.audience_id, s.scope, s.project_id from public.world_model_snapshots s
+      union all select s.audience_id, s.scope, s.project_id from public.world_model_snapshots s
       where s.audience_id = resolve_world.audience_id and (s.ttl is null or s.ttl > now())
     ) visible
     limit 1;
@@ -54,7 +52,7 @@ end
 $$;
 comment on function world_model.resolve_world is 'Resolves a scope and project (null: the default of the caller) to the '
   'caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the '
-  'current version. Else L9SCP, L9VAL or L9OWN. Definer: reads the versions of worlds.';
+  'current version. Definer: reads the versions of worlds.';
 
 -- A snapshot is read under the policies of the caller, which is why this function runs with the caller's rights and
 -- leaves only the version counter to resolve_world().
@@ -89,7 +87,5 @@ begin
   return resolved;
 end
 $$;
-comment on function world_model.resolve_version is
-  'Resolves the id of a snapshot, a version of a world, or null for its current version.';
-
+comment on function world_model.resolve_version is 'Resolves the id of a snapshot, a version, or null for the current one.';
 grant execute on function world_model.resolve_world, world_model.resolve_version to l9_agent, l9_admin;

@@ -1,5 +1,4 @@
 -- The operation get_world_model, with the types that it answers.
-
 create type public.world_entity as (entity_id text, entity_type text, attributes jsonb, confidence double precision,
   version integer, source_packet uuid, creator text, source text, set_by jsonb);
 comment on type public.world_entity is 'An entity of a world.';
@@ -79,8 +78,7 @@ begin
         f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet, f.creator, f.source,
         f.set_by)::public.world_entity
         order by f.entity_id)
-      from first f), '{}')
-  into result.entity_count, result.entities;
+      from first f), '{}') into result.entity_count, result.entities;
   perform audit.audit_read(
     'READ',
     jsonb_build_object(
@@ -96,5 +94,4 @@ comment on function public.get_world_model is 'The world of a scope and project,
   'entities by name, at most max_entities (1 to 1000); entity_ids, entity_type: only these. It is that of the caller''s own org '
   'and user, unless audience_id names another that it may read. Nothing that was erased since is shown. Writes a READ audit row, '
   'hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
-
 grant execute on function public.get_world_model to l9_agent, l9_admin;

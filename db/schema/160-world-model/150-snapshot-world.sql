@@ -1,5 +1,4 @@
 -- Records the current version of a world under an id. Callers reach snapshot_world() over GraphQL and psql.
-
 create function world_model.write_world_snapshot(source_packet uuid, description text) returns public.world_model_snapshots
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -41,6 +40,5 @@ $$;
 comment on function public.snapshot_world is 'Records the current version of the world of a scope and project (or of the world '
   'of source_packet), to compare with and to restore later. Without source_packet a memory of kind world_snapshot is saved; the '
   'snapshot is deleted with it. A snapshot holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
-
 grant execute on function world_model.write_world_snapshot to l9_agent, l9_admin;
 grant execute on function public.snapshot_world to l9_agent, l9_admin;

@@ -1,5 +1,4 @@
 -- Compares two versions of a world. Callers reach diff_world() over GraphQL and psql.
-
 create type public.world_difference as (entity_id text, change text, entity_type text, former_type text, attributes jsonb,
   former_attributes jsonb, confidence double precision, former_confidence double precision, set_by jsonb, former_set_by jsonb);
 comment on type public.world_difference is 'The difference of one entity between two versions of a world.';
@@ -26,8 +25,7 @@ return coalesce((
   select pg_catalog.jsonb_object_agg(a.key, attributes -> a.key)
   from pg_catalog.jsonb_object_keys(attributes || other_attributes) as a (key)
   where attributes -> a.key is distinct from other_attributes -> a.key), '{}');
-comment on function world_model.changed_keys is
-  'The keys that differ between two objects, with their values in the first; null for a key that the first lacks.';
+comment on function world_model.changed_keys is 'The keys that differ between two objects, with the first one''s values.';
 
 create function world_model.setters_of(set_by jsonb, attributes jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
@@ -93,6 +91,5 @@ comment on function public.diff_world is
   'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities '
   'added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither '
   'shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
-
 grant execute on function world_model.changed_keys, world_model.setters_of to l9_agent, l9_admin;
 grant execute on function public.diff_world to l9_agent, l9_admin;

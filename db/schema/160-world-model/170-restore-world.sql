@@ -1,6 +1,5 @@
 -- Takes a world back to an earlier version by an update of its own. Callers reach restore_world() over GraphQL and
 -- psql; write_world_restore() does the work with the rights of the owner.
-
 create function world_model.write_world_restore(source_packet uuid, snapshot text, expected_version integer)
 returns public.world_model_updates
 language plpgsql volatile security definer set search_path = ''
@@ -83,6 +82,5 @@ comment on function public.restore_world is
   'Takes a world back to a snapshot (by id) or to a former version, by an update of insight_type restore, which makes a new '
   'version. For an agent it takes back what agents have set; what administrators say stays. Without source_packet a memory of '
   'kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
-
 grant execute on function world_model.write_world_restore to l9_agent, l9_admin;
 grant execute on function public.restore_world to l9_agent, l9_admin;

@@ -92,7 +92,7 @@ begin
 end
 $$;
 comment on function world_model.take_fact is 'Brings the current value of the subject and predicate of a fact into its world, if '
-  'one of its values was meant for the world and the world does not have it yet. Not executable by callers.';
+  'one of its values was meant for the world and the world does not have it yet.';
 
 -- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
 -- current value, in the order in which worlds are locked.
@@ -125,8 +125,7 @@ begin
   end loop;
 end
 $$;
-comment on function world_model.follow_facts is 'Takes values out of worlds whose facts were retracted, moved or lost the memory '
-  'that they came from, and brings in the current ones. Not executable by callers.';
+comment on function world_model.follow_facts is 'Takes values of lost facts out of worlds, and brings in current ones.';
 
 create function world_model.tg_knowledge_facts__worlds_follow() returns trigger
 language plpgsql security definer set search_path = ''

@@ -1,6 +1,5 @@
 -- The columns that only lessons have, one row for each memory of kind reflection. store_reflection() writes it;
 -- recall_lessons() and GraphQL read it.
-
 create table public.reflection_store (
   reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -31,9 +30,7 @@ create table public.reflection_store (
   constraint reflection_context_at_most_8_kib check (octet_length(context) <= reflection.max_text_bytes()),
   constraint reflection_entities_at_most_64 check (cardinality(entities) <= reflection.max_list_length())
 );
-
 alter table public.reflection_store alter column context set statistics 0, alter column entities set statistics 0;
-
 -- A search uses this index to check whether the caller may read only few lessons.
 create index reflection_store_readers_idx on public.reflection_store (tenant_id, scope, user_id, org_id, project_id);
 comment on table public.reflection_store is 'Lessons that agents learned, one row for each memory of kind reflection. Text, '

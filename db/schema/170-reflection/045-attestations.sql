@@ -1,6 +1,5 @@
 -- What each agent attested of a lesson. store_reflection() writes it, a change of the text clears it, and refresh_lessons()
 -- computes from it the numbers of reflection_store.
-
 create table reflection.attestations (
   reflection_id uuid not null references public.reflection_store on delete cascade,
   agent text not null,
@@ -21,9 +20,7 @@ comment on column reflection.attestations.confidence is 'The highest confidence 
 comment on column reflection.attestations.priority is 'The highest priority that the agent gave.';
 comment on column reflection.attestations.times_seen is 'How often the agent saved the lesson.';
 comment on column reflection.attestations.last_seen is 'When the agent last saved it.';
-
 alter table reflection.attestations enable row level security, force row level security;
-
 create policy definer_functions on reflection.attestations to l9_owner using (true);
 comment on policy definer_functions on reflection.attestations is
   'Only functions of the owner read and write it, for a lesson that the caller may read.';
@@ -57,7 +54,7 @@ begin atomic
   returning r.*;
 end;
 comment on function reflection.refresh_lesson is 'Computes confidence, priority and counts of a lesson from its attestations: '
-  'confidence and priority from those of administrators, if there are any. Not executable by callers.';
+  'confidence and priority from those of administrators, if there are any.';
 
 create function reflection.tg_packet_store__attest_again() returns trigger
 language plpgsql volatile security definer set search_path = ''

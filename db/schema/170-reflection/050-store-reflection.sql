@@ -1,5 +1,4 @@
 -- Writes a lesson and what its agent attests of it, as the owner. Only reflect() calls store_reflection().
-
 create type public.reflect_result as (status text, reflection public.reflection_store);
 comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
 comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
@@ -61,5 +60,4 @@ comment on function reflection.store_reflection is
   'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. Confidence and '
   'priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see '
   'the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
-
 grant execute on function reflection.store_reflection to l9_agent, l9_admin;

@@ -102,7 +102,6 @@ comment on function public.reflect is 'Saves a reflection as a memory of kind re
   'nearly the same text in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, '
   'pattern, failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the caller '
   'wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
-
 grant execute on function reflection.find_reflection, public.reflect to l9_agent, l9_admin;
 
 create function reflection.reflection_json(reflection public.reflection_store) returns jsonb
@@ -131,5 +130,4 @@ return pg_catalog.jsonb_build_object(
   'last_seen', (reflection).last_seen,
   'expires_at', (reflection).ttl);
 comment on function reflection.reflection_json is 'A reflection as the gateway returns it, with the text and tags of its memory.';
-
 grant execute on function reflection.reflection_json to l9_agent, l9_admin, l9_platform_admin;

@@ -1,5 +1,4 @@
 -- The types that recall_lessons() answers, and the factor by which it weighs priority and confidence.
-
 create type public.recalled_lesson as (reflection_id uuid, packet_id uuid, access_id uuid, content text, is_truncated boolean,
   reflection_type text, priority text, confidence double precision, times_seen integer, context text, entities text[],
   tags text[], scope text, project_id text, source_agent text, last_seen timestamptz, expires_at timestamptz, score real,
@@ -27,7 +26,6 @@ comment on column public.recalled_lesson.access_id is 'The id of this access, wh
 comment on column public.recalled_lesson.content is 'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
 comment on column public.recalled_lesson.score is
   'The score from 0 to 1: as in search_memory(), raised by priority and confidence.';
-
 comment on column public.recalled_lesson.relevance is
   'How likely it has to do with the query, from 0 to 1, as in search_memory(); null without a query.';
 
@@ -42,5 +40,4 @@ language sql immutable parallel safe return ((1 + 0.2 * reflection.priority_rank
 comment on function reflection.lesson_factor is
   'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. A lesson '
   'with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of the other''s.';
-
 grant execute on function reflection.lesson_factor to l9_agent, l9_admin, l9_platform_admin;

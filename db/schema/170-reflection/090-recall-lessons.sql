@@ -1,5 +1,4 @@
 -- The operation recall_lessons: a search over lessons only, with priority and confidence in the score.
-
 create function reflection.to_lessons(hits public.memory_hit[]) returns public.recalled_lesson[]
 language sql stable set search_path = ''
 return (
@@ -80,5 +79,4 @@ comment on function public.recall_lessons is 'Searches reflections that the call
   'words and by query_vector, made by model. Priority and confidence raise a score by at most 30 %. Without a query: the newest, '
   'sorted by both. types: only these. priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, '
   'min_relevance: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
-
 grant execute on function reflection.to_lessons, public.recall_lessons to l9_agent, l9_admin, l9_platform_admin;

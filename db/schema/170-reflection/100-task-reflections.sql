@@ -1,6 +1,5 @@
 -- The results of agents' tasks, one row for each task of an audience. reflect_on_task() writes it by
 -- store_task_reflection(); callers read it over GraphQL.
-
 create table public.task_reflections (
   task_reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -28,13 +27,11 @@ create table public.task_reflections (
   constraint task_metrics_objects check (jsonb_typeof(metrics_improved) = 'object' and jsonb_typeof(metrics_degraded) = 'object'),
   constraint task_time_not_negative check (execution_time_ms >= 0 and execution_time_ms < 'infinity')
 );
-
 alter table public.task_reflections
   alter column task_id set statistics 0, alter column description set statistics 0, alter column what_worked set statistics 0,
   alter column what_failed set statistics 0, alter column recommendations set statistics 0, alter column related_decisions
     set statistics 0,
   alter column metrics_improved set statistics 0, alter column metrics_degraded set statistics 0;
-
 -- One row for a task of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
 create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;

@@ -1,6 +1,5 @@
 -- Checks for the result of a task, the lock of a task, and the text of its memory. reflect_on_task() and
 -- store_task_reflection() call these functions, and reflect() takes the lock.
-
 create function reflection.check_texts(texts text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
@@ -15,8 +14,7 @@ begin
   end if;
 end
 $$;
-comment on function reflection.check_texts is
-  'Raises L9LIM or L9VAL, naming the field, unless the list has at most 64 texts of at most 8 KiB each, none of them blank.';
+comment on function reflection.check_texts is 'Raises unless the list has at most 64 texts of 1 byte to 8 KiB each.';
 
 create function reflection.check_metrics(metrics jsonb, field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
@@ -41,8 +39,7 @@ begin
   perform identity.check_numbers(metrics, field);
 end
 $$;
-comment on function reflection.check_metrics is
-  'Raises L9VAL or L9LIM, naming the field, unless this is an object of at most 64 names with numbers or texts.';
+comment on function reflection.check_metrics is 'Raises L9VAL or L9LIM unless this is an object of at most 64 names.';
 
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
@@ -70,8 +67,7 @@ begin
   perform reflection.check_metrics(metrics_degraded, 'metrics_degraded');
 end
 $$;
-comment on function reflection.check_task is
-  'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
+comment on function reflection.check_task is 'Raises L9VAL or L9LIM, naming the field, for what a task can''t have.';
 
 create function reflection.lock_task(task_id text, scope text, project_id text) returns void
 language plpgsql volatile set search_path = ''
@@ -87,8 +83,7 @@ begin
     packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope), task_id), 0));
 end
 $$;
-comment on function reflection.lock_task is 'Makes concurrent calls for one task of the caller''s audience wait for each other, '
-  'so that the second one adds to the row of the first.';
+comment on function reflection.lock_task is 'Makes concurrent calls for one task of the caller''s audience follow each other.';
 
 create function reflection.metric_texts(metrics jsonb) returns text[]
 language sql immutable parallel safe set search_path = ''
@@ -108,8 +103,6 @@ return (
     (4, 'Improved', reflection.metric_texts(metrics_improved)), (5, 'Degraded', reflection.metric_texts(metrics_degraded))
   ) as part (place, title, texts)
   where pg_catalog.cardinality(part.texts) > 0);
-comment on function reflection.task_text is
-  'The result of a task in words: the text of its memory. Its lessons are memories of their own.';
-
+comment on function reflection.task_text is 'The result of a task in words. Its lessons are memories of their own.';
 grant execute on function reflection.check_texts, reflection.check_metrics, reflection.metric_texts, reflection.lock_task,
   reflection.check_task, reflection.task_text to l9_agent, l9_admin, l9_worker;

@@ -1,14 +1,12 @@
 -- Writes tasks and their links to lessons, as the owner. reflect_on_task() and link_to_task() call these functions
 -- after their own checks.
-
 create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store) returns boolean
 language sql stable set search_path = ''
 return packets.is_scope_within((narrow).scope, (wide).scope)
   and ((wide).project_id is null or (wide).project_id is not distinct from (narrow).project_id)
   and ((wide).org_id is null or (wide).org_id is not distinct from (narrow).org_id)
   and ((wide).user_id is null or (wide).user_id is not distinct from (narrow).user_id);
-comment on function reflection.is_audience_within is
-  'True if everyone who may read the first memory may also read the second one, of the same tenant.';
+comment on function reflection.is_audience_within is 'True if all readers of the first memory may read the second.';
 
 create function reflection.check_references(source public.packet_store, ids uuid[], field text) returns void
 language plpgsql stable set search_path = ''
@@ -30,9 +28,8 @@ begin
   end if;
 end
 $$;
-comment on function reflection.check_references is
-  'Raises L9OWN unless the caller may read all of these memories, and L9VAL if one of them has fewer readers than the source of '
-  'the row that names it. Not executable by callers: functions of the owner, which see what the caller sees, call it.';
+comment on function reflection.check_references is 'Raises L9OWN unless the caller may read all of these memories, and L9VAL if '
+  'one of them has fewer readers than the source of the row that names it.';
 
 create function reflection.shareable_decisions(task public.task_reflections, ids uuid[]) returns uuid[]
 language sql stable set search_path = ''
@@ -41,8 +38,7 @@ return array(
   from public.packet_store p
   join public.packet_store source on source.packet_id = (task).source_packet
   where p.packet_id = any (ids) and reflection.is_audience_within(source, p));
-comment on function reflection.shareable_decisions is
-  'Those of these memories that the caller may read and that every reader of this task may read.';
+comment on function reflection.shareable_decisions is 'Those memories that the caller and every reader of the task may read.';
 
 -- Checks again what reflect_on_task() has checked, since every caller may execute it. A text that another task has
 -- already is found by the conflict with the row of its memory.
@@ -125,8 +121,6 @@ begin
   on conflict do nothing;
 end
 $$;
-comment on function reflection.link_lesson is 'Links a lesson that the caller may read to a task that it wrote (an admin: any). '
-  'Definer: callers can''t write task_reflection_lessons.';
-
+comment on function reflection.link_lesson is 'Links a lesson to a task of the caller. Definer: callers can''t write the table.';
 grant execute on function reflection.store_task_reflection, reflection.link_lesson, reflection.shareable_decisions,
   reflection.is_audience_within to l9_agent, l9_admin;

@@ -1,6 +1,5 @@
 -- Saves the result of a task, or changes the one that is stored, and saves its lessons. Callers reach
 -- reflect_on_task() over GraphQL and psql; link_to_task() calls it for a task without a row.
-
 create function public.reflect_on_task(task_id text, description text default null, outcome text default null,
   what_worked text[] default null, what_failed text[] default null, lessons text[] default '{}',
   recommendations text[] default null, related_decisions uuid[] default null, execution_time_ms double precision default null,
@@ -77,8 +76,7 @@ begin
     known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, target_branch,
       null, null);
     -- A lesson that is already linked to this task is not reinforced again.
-    continue when exists (
-      select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
+    continue when exists (select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
     saved_lesson := (public.reflect(
       lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id,
       branch => coalesce(target_branch, '*'), learned_from => array[packet_id])).reflection;
@@ -91,5 +89,4 @@ comment on function public.reflect_on_task is 'Saves the result of a task, once 
   'call replaces the values that it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or '
   'unknown. lessons, false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
   'reader of the task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
-
 grant execute on function public.reflect_on_task to l9_agent, l9_admin;

@@ -1,6 +1,5 @@
 -- Links a lesson to a task by the name of the task, and makes the task's row if it has none. reflect() calls it where
 -- a task_id is given.
-
 create function reflection.link_to_task(task_id text, scope text, project_id text, reflection_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -27,5 +26,4 @@ $$;
 comment on function reflection.link_to_task is
   'Links a lesson to the task of this id in the caller''s audience: its owner, in this scope and project. A task that has no row '
   'yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent wrote the task.';
-
 grant execute on function reflection.link_to_task to l9_agent, l9_admin;

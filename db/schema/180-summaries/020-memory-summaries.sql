@@ -1,6 +1,5 @@
 -- The columns that only summaries have, one row for each memory of kind summary. store_summary_row() writes it;
 -- callers read it over GraphQL.
-
 create table public.memory_summaries (
   summary_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -31,11 +30,9 @@ create table public.memory_summaries (
   constraint summary_confidence_from_0_to_1 check (confidence between 0 and 1),
   constraint summary_coverage_in_order check (coverage_start <= coverage_end)
 );
-
 alter table public.memory_summaries
   alter column scope_value set statistics 0, alter column key_facts set statistics 0, alter column key_entities set statistics 0,
   alter column key_decisions set statistics 0;
-
 -- One row for a subject of an audience. The audience is in the key, so that a row never collides with one that its writer can't
 -- see.
 create unique index memory_summaries_current_unique on public.memory_summaries

@@ -1,15 +1,12 @@
 -- Deletes summaries that the caller can't see: policies of packet_store let the owner delete those on a list.
 -- Triggers of sources and store_summary() call delete_summaries().
-
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
 comment on table summaries.summaries_being_deleted is 'Summaries that are being deleted because one of their sources was deleted '
   'or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.';
 comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
-
 alter table summaries.summaries_being_deleted enable row level security, force row level security;
 create policy definer_functions on summaries.summaries_being_deleted to l9_owner using (true);
 comment on policy definer_functions on summaries.summaries_being_deleted is 'Only functions of the owner read and write it.';
-
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
 create policy definer_upkeep on public.packet_store for delete to l9_owner
@@ -32,6 +29,4 @@ begin
   delete from summaries.summaries_being_deleted d where d.summary_packet = any (summary_packets);
 end
 $$;
-comment on function summaries.delete_summaries is
-  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner call it for '
-  'summaries whose sources were deleted or moved, and for summaries that are replaced.';
+comment on function summaries.delete_summaries is 'Deletes summaries, also those that the caller does not see.';

@@ -1,12 +1,10 @@
 -- Fields of a summary in GraphQL that other tables hold: its text, its sources and whether it is stale; and the
 -- heading that its memory begins with.
-
 create function summaries.summary_heading(scope_type text, scope_value text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('Summary of %s %s', pg_catalog.replace(scope_type, '_', ' '),
   pg_catalog.btrim(pg_catalog.regexp_replace(scope_value, '\s+', ' ', 'g')));
-comment on function summaries.summary_heading is
-  'The first line of the memory of a summary, so that a search for the subject finds it.';
+comment on function summaries.summary_heading is 'The first line of a summary, so that a search for the subject finds it.';
 
 create function public.memory_summaries_summary_text(summary public.memory_summaries) returns text
 language sql stable parallel safe set search_path = ''
@@ -43,7 +41,6 @@ comment on function public.memory_summaries_sources is 'The memories that the su
 comment on function public.memory_summaries_source_packet_ids is 'The ids of the memories that the summary rests on.';
 comment on function public.memory_summaries_is_stale is
   'True if the text of a source was changed since the summary was written, or valid_until has passed.';
-
 grant execute on function summaries.summary_heading to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.memory_summaries_summary_text, public.memory_summaries_sources,
   public.memory_summaries_source_packet_ids, public.memory_summaries_is_stale to l9_agent, l9_admin, l9_platform_admin, l9_worker;

@@ -1,6 +1,5 @@
 -- Computes who may read all of some memories. Whatever saves a summary takes its scope, project and expiry from here,
 -- and the trigger of moved memories checks them again.
-
 create type summaries.summary_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, branch text,
   ttl timestamptz, packet_count integer, coverage_start timestamptz, coverage_end timestamptz, sources_saved_until timestamptz);
 comment on type summaries.summary_audience is 'The audience that may read all of some memories, the branch of all of them, until '
@@ -36,8 +35,7 @@ begin
     min(p.ttl), count(*), min(p."timestamp"), max(p."timestamp"), max(p.created_at)
   into tenants, scopes, projects, orgs, users, audience.branch, audience.ttl, audience.packet_count, audience.coverage_start,
     audience.coverage_end, audience.sources_saved_until
-  from public.packet_store p
-  where p.packet_id = any (ids) and derived.is_source(p);
+  from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p);
   if audience.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
     perform identity.raise_error(
       'L9OWN', 'source_packet_ids: at least one of these memories does not exist, or is not yours', 'source_packet_ids');
@@ -81,7 +79,5 @@ return packets.is_scope_within((memory).scope, (audience).scope)
   and ((audience).org_id is null or (audience).org_id is not distinct from (memory).org_id)
   and ((audience).user_id is null or (audience).user_id is not distinct from (memory).user_id)
   and ((audience).ttl is null or coalesce((memory).ttl <= (audience).ttl, false));
-comment on function summaries.is_audience_within is
-  'True if everyone who may read this memory may also read everything that this audience reads, for at least as long.';
-
+comment on function summaries.is_audience_within is 'True if all readers of this memory may read what this audience reads.';
 grant execute on function summaries.audience_of_sources to l9_agent, l9_admin, l9_worker;

@@ -1,12 +1,10 @@
 -- Triggers of packet_store that keep summaries true to their sources: one deletes them when a source moves or its
 -- expiry changes, the other marks them as due when its text changes.
-
 create function summaries.tg_packet_store__check_summaries() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
-  sources uuid[] := array(
-    select l.packet_id from public.memory_summary_sources l where l.summary_packet = new.packet_id);
+  sources uuid[] := array(select l.packet_id from public.memory_summary_sources l where l.summary_packet = new.packet_id);
 begin
   -- If the memory is a summary itself, all its new readers must be able to read all its sources.
   if cardinality(sources) > 0 and summaries.is_audience_within(new, summaries.audience_of_sources(sources)) is not true then

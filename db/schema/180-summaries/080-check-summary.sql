@@ -1,6 +1,5 @@
 -- Checks the values of a summary. save_summary() and store_summary() call it before they save, and
 -- store_summary_row() once more as the owner.
-
 create function summaries.check_summary(scope_type text, scope_value text, summary_text text, key_facts text[],
   key_entities text[], key_decisions text[], confidence double precision) returns void
 language plpgsql immutable parallel safe set search_path = ''
@@ -21,6 +20,5 @@ begin
 end
 $$;
 comment on function summaries.check_summary is 'Raises L9VAL or L9LIM, naming the field, for values that a summary can''t have.';
-
 grant execute on function summaries.check_summary to l9_agent, l9_admin, l9_worker;
 grant execute on function reflection.check_texts to l9_worker;

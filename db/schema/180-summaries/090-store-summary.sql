@@ -1,6 +1,5 @@
 -- Writes the row of a summary and its list of sources, as the owner. save_summary() calls it for callers and
 -- store_summary() for jobs, after they have saved the memory.
-
 create function summaries.store_summary_row(packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[],
   key_facts text[], key_entities text[], key_decisions text[], confidence double precision, valid_until timestamptz)
 returns public.memory_summaries
@@ -46,7 +45,6 @@ $$;
 comment on function summaries.store_summary_row is
   'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: memories that '
   'the caller sees and that every reader of the summary may read. Definer: callers can''t write memory_summaries.';
-
 grant execute on function summaries.store_summary_row to l9_agent, l9_admin;
 
 -- A memory has at most 64 parents, so these are the newest sources. memory_summary_sources has all of them.
@@ -56,5 +54,4 @@ return array(
   select p.packet_id from public.packet_store p where p.packet_id = any (ids)
   order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
 comment on function summaries.newest_sources is 'The newest 64 of these memories, as far as the caller sees them.';
-
 grant execute on function summaries.newest_sources to l9_agent, l9_admin;

@@ -1,6 +1,5 @@
 -- Saves a summary that an agent or administrator wrote. Callers reach save_summary() in psql, and by the operation
 -- summarize over MCP and GraphQL.
-
 create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text) returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -71,5 +70,4 @@ comment on function public.save_summary is 'Saves the summary of a subject as a 
   'replace only their own (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Only callers that may '
   'read all of source_packet_ids (at most 500) can read it, and no longer than these; if no scope has exactly these readers, '
   'L9VAL. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
-
 grant execute on function summaries.lock_summary, public.save_summary to l9_agent, l9_admin;

@@ -1,6 +1,5 @@
 -- Finds the summaries that are to be written. due_summaries() and summarize() call find_due() for their caller, and
 -- lease_summaries() calls it for all audiences of a tenant.
-
 create type summaries.due_for_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text,
   scope_type text, scope_value text, reason text, new_packets integer, packet_count integer, summary_id uuid,
   coverage_start timestamptz, coverage_end timestamptz, valid_until timestamptz, source_packet_ids uuid[]);
@@ -21,8 +20,7 @@ begin atomic
     ('task', (memory).correlation_id),
     ('time_period', to_char((memory)."timestamp" at time zone 'UTC', 'IYYY-"W"IW'))) as s (scope_type, scope_value)
   where not identity.is_blank(s.scope_value) and octet_length(s.scope_value) <= summaries.max_subject_bytes()
-  union all
-  select 'topic', t.tag from unnest((memory).tags) as t (tag);
+  union all select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
 comment on function summaries.summary_subjects is 'The subjects whose summaries a memory belongs to: its thread, its creator, '
   'its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
@@ -101,6 +99,5 @@ $$;
 comment on function summaries.find_due is 'Summaries that are due in a tenant: for the audiences that this identity writes for '
   'or, without a caller (for jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due '
   'summary contains memories that its readers may not read. Runs with the rights of the caller.';
-
 grant execute on function summaries.summary_threshold, summaries.summary_subjects, summaries.find_due
   to l9_agent, l9_admin, l9_worker;

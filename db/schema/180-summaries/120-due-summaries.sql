@@ -1,6 +1,5 @@
 -- Lists the due summaries of a caller, who reaches due_summaries() over GraphQL and psql. summarize() calls
 -- find_due_for_caller() and writes an audit row of its own.
-
 create type public.due_summary as (scope_type text, scope_value text, scope text, project_id text, reason text,
   new_packets integer, packet_count integer, summary_id uuid, coverage_start timestamptz, coverage_end timestamptz,
   valid_until timestamptz, source_packet_ids uuid[]);
@@ -49,8 +48,7 @@ begin
   from summaries.find_due(me, me.tenant_id, scope_types, scope_value, project_id, min_packets, max_sources, k) d;
 end
 $$;
-comment on function summaries.find_due_for_caller is
-  'What due_summaries() returns, without an audit row: summarize() audits the sources that it shows.';
+comment on function summaries.find_due_for_caller is 'What due_summaries() returns, without an audit row.';
 
 create function public.due_summaries(scope_types text[] default null, scope_value text default null, project_id text default null,
   min_packets integer default null, max_sources integer default 100, k integer default 20) returns setof public.due_summary
@@ -71,5 +69,4 @@ comment on function public.due_summaries is 'Summaries that are due where the ca
   'were added, a source was changed, or valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic '
   'and week 20, agent and project 50. source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest 20,000 '
   'memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
-
 grant execute on function summaries.find_due_for_caller, public.due_summaries to l9_agent, l9_admin;

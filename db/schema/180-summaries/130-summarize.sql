@@ -1,6 +1,5 @@
 -- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the
 -- summary.
-
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 comment on type public.summarize_result is
   'The result of summarize(): the status, and either the saved summary or the due ones with their sources.';
@@ -30,8 +29,7 @@ begin atomic
     'packet_id', t.packet_id, 'content', t.shown, 'is_truncated', t.is_truncated, 'kind', t.packet_type, 'scope', t.scope,
     'project_id', t.project_id, 'creator', t.creator, 'source', t.source, 'speaker', t.speaker,
     'timestamp', t."timestamp", 'created_at', t.created_at) order by t.place desc), '[]')
-  from trimmed t
-  where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
+  from trimmed t where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
 end;
 comment on function summaries.sources_within is 'The texts of those of these memories that the caller may read, oldest first, '
   'trimmed to about max_tokens tokens in all; at most the newest 100.';
@@ -86,7 +84,6 @@ $$;
 comment on function public.summarize is 'Without summary_text: the summaries that are due (optionally only of this scope_type, '
   'scope_value and project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With '
   'summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
-
 grant execute on function summaries.sources_within, public.summarize to l9_agent, l9_admin;
 
 create function summaries.summary_json(summary public.memory_summaries) returns jsonb
@@ -111,5 +108,4 @@ return case when (summary).summary_id is not null then pg_catalog.jsonb_build_ob
   'coverage_end', (summary).coverage_end,
   'valid_until', (summary).valid_until) end;
 comment on function summaries.summary_json is 'A summary as the gateway returns it, with the text of its memory.';
-
 grant execute on function summaries.summary_json to l9_agent, l9_admin;

@@ -1,6 +1,5 @@
 -- Summaries that background jobs save, as the owner and for any audience. store_model_summary() calls store_summary()
 -- with what a chat model wrote.
-
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
 comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries for background jobs. '
@@ -58,5 +57,4 @@ $$;
 comment on function summaries.store_summary is
   'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator job, and in '
   'place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t write memories.';
-
 grant execute on function summaries.store_summary to l9_worker;

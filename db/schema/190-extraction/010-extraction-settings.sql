@@ -1,12 +1,10 @@
 -- Which memories a chat model may read, and the budget for it. set_extraction_settings() writes it; triggers of
 -- packet_store and the jobs ask it before anything is sent.
-
 create function extraction.are_kinds(kinds text[]) returns boolean
 language sql immutable parallel safe set search_path = ''
 return not exists (
   select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ packets.kind_pattern());
-comment on function extraction.are_kinds is
-  'True if each of these texts can be a kind of memory: a lower-case word of at most 63 characters.';
+comment on function extraction.are_kinds is 'True if each text can be a kind: a lower-case word of at most 63 characters.';
 
 create function extraction.is_budget(tokens_per_day bigint) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -39,9 +37,7 @@ comment on column public.extraction_settings.writes_summaries is
 comment on column public.extraction_settings.tokens_per_day is
   'The token budget of extraction and summaries together, for each day in UTC.';
 comment on column public.extraction_settings.updated_at is 'When the settings last changed.';
-
 alter table public.extraction_settings enable row level security, force row level security;
-
 create policy tenant_isolation on public.extraction_settings as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.extraction_settings for select to l9_admin
@@ -50,7 +46,6 @@ create policy platform_override on public.extraction_settings for select to l9_p
   using ((select identity.allow_and_audit_operator_read('extraction_settings')));
 create policy worker_access on public.extraction_settings for select to l9_worker using (true);
 create policy definer_functions on public.extraction_settings to l9_owner using (true);
-
 comment on policy tenant_isolation on public.extraction_settings is 'Callers read only settings of their own tenant.';
 comment on policy scope_access on public.extraction_settings is
   'Only admins of every scope read settings, because they name scopes that others must not learn of.';
@@ -59,7 +54,6 @@ comment on policy platform_override on public.extraction_settings is
 comment on policy worker_access on public.extraction_settings is 'Jobs read the settings before each call of a model.';
 comment on policy definer_functions on public.extraction_settings is
   'set_extraction_settings() writes settings, and triggers of packet_store read them.';
-
 grant select on public.extraction_settings to l9_admin, l9_platform_admin, l9_worker;
 -- No role may insert, update or delete: set_extraction_settings() checks the values and writes an audit row.
 

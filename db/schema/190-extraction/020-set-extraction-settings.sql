@@ -1,6 +1,5 @@
 -- Administrators switch extraction and written summaries on and off here, over GraphQL and psql, and set their
 -- limits.
-
 create function public.set_extraction_settings(is_enabled boolean default null, kinds text[] default null,
   scopes text[] default null, writes_summaries boolean default null, tokens_per_day bigint default null,
   tenant_id uuid default null) returns public.extraction_settings
@@ -49,5 +48,4 @@ comment on function public.set_extraction_settings is 'Changes the given setting
   'save on. kinds: those to extract from, at most 64. scopes: at most 64; memories of others are never sent to a model. '
   'writes_summaries: it also writes due summaries. tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. '
   'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
-
 grant execute on function public.set_extraction_settings to l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- A trigger of packet_store: when the text of a memory changes, what a model extracted from the old text goes, and
 -- the new text is queued. store_extraction() withdraws relationships by the same function.
-
 create function extraction.withdraw_extracted_relationships(packet_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -17,8 +16,8 @@ begin
   end if;
 end
 $$;
-comment on function extraction.withdraw_extracted_relationships is 'Deletes the relationships that a model extracted from a '
-  'memory; relationships that callers stated stay. Not executable by callers: functions of the owner call it.';
+comment on function extraction.withdraw_extracted_relationships is
+  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay.';
 
 create function extraction.tg_packet_store__extraction_follow() returns trigger
 language plpgsql security definer set search_path = ''

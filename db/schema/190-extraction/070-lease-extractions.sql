@@ -1,5 +1,4 @@
 -- The extraction job calls these functions as l9_worker, each in a short transaction: none is open while the model answers.
-
 create function extraction.lease_extractions(batch_size integer, lease interval)
 returns table (packet_id uuid, content text, content_hash bytea, happened_at timestamptz, attempts integer, tenant_id uuid,
   org_id uuid, user_id uuid, project_id text, scope text)
@@ -34,8 +33,7 @@ begin
   end loop;
 end
 $$;
-comment on function extraction.lease_extractions is
-  'Leases up to batch_size memories from the start of the queue, and removes memories from it that are no longer wanted.';
+comment on function extraction.lease_extractions is 'Leases up to batch_size memories of the queue; drops unwanted ones.';
 
 create function extraction.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean,
   max_attempts integer default extraction.max_attempts())
@@ -102,6 +100,5 @@ begin atomic
 end;
 comment on function extraction.extraction_backlog is 'Over all tenants: the number of waiting memories, the number given up, the '
   'age of the oldest waiting memory in seconds, and the tokens used today.';
-
 grant execute on function extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
   extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog to l9_worker;

@@ -1,12 +1,10 @@
 -- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
-
 create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
 comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
 
 create function extraction.max_extracted_items() returns integer
 language sql immutable parallel safe set search_path = '' return 50;
-comment on function extraction.max_extracted_items is
-  'The number of entities, facts and relationships, each, that are stored of one answer.';
+comment on function extraction.max_extracted_items is 'The most entities, facts and relationships, each, of one answer.';
 
 create function extraction.extracted_items(extraction jsonb, field text, texts text[]) returns table (item jsonb, is_fit boolean)
 language sql stable parallel safe set search_path = ''
@@ -26,7 +24,7 @@ begin atomic
 end;
 comment on function extraction.extracted_items is
   'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these texts (at '
-  'most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1. Not executable by callers.';
+  'most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1.';
 
 -- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
 -- and asserts item by item; a refused item is undone alone.
@@ -115,5 +113,4 @@ comment on function extraction.store_extraction is 'Stores what a chat model ext
   'relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed '
   'since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer '
   'contains. For jobs. Definer: writes tables that jobs can''t write.';
-
 grant execute on function extraction.store_extraction to l9_worker;

@@ -1,6 +1,5 @@
 -- The job that has a chat model write summaries calls these functions as l9_worker. No transaction is open while the model
 -- answers.
-
 create table extraction.summary_leases (
   summary_key bytea primary key,
   attempts integer not null default 0,
@@ -13,7 +12,6 @@ comment on column extraction.summary_leases.summary_key is 'A hash of audience a
 comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
 comment on column extraction.summary_leases.leased_until is
   'End of the lease of the job that writes this summary; afterwards another job may lease it.';
-
 alter table extraction.summary_leases enable row level security, force row level security;
 create policy worker_access on extraction.summary_leases to l9_worker using (true);
 comment on policy worker_access on extraction.summary_leases is 'Only jobs read and write the leases.';
@@ -53,9 +51,7 @@ begin
       array_agg(p.content_hash order by p."timestamp", p.packet_id),
       array_agg(p.envelope ->> 'content' order by p."timestamp", p.packet_id),
       array_agg(p."timestamp" order by p."timestamp", p.packet_id)
-    from public.packet_store p
-    where p.packet_id = any (candidate.source_packet_ids)
-    having count(*) > 0;
+    from public.packet_store p where p.packet_id = any (candidate.source_packet_ids) having count(*) > 0;
     batch_size := batch_size - 1;
     exit when batch_size <= 0;
   end loop;
@@ -85,5 +81,4 @@ end
 $$;
 comment on function extraction.postpone_summary is 'Ends the lease of a due summary and retries it after the delay, or after a '
   'day if that was the last attempt. Returns true if it was the last attempt.';
-
 grant execute on function extraction.may_write_summaries, extraction.lease_summaries, extraction.postpone_summary to l9_worker;

@@ -1,6 +1,5 @@
 -- Takes over a summary that a chat model wrote. The job that writes summaries calls store_model_summary() with the
 -- answer and the hashes of the sources that the model read.
-
 create function extraction.store_model_summary(
   summary_key bytea, scope_type text, scope_value text, summary jsonb, packet_ids uuid[], content_hashes bytea[], model text)
 returns boolean
@@ -43,7 +42,5 @@ return array(
   with ordinality as i (value, place)
   where not identity.is_blank(i.value) and i.place <= 20
   order by i.place);
-comment on function extraction.summary_texts is
-  'Returns the first 20 texts of a list that are not blank, each cut to 200 characters.';
-
+comment on function extraction.summary_texts is 'The first 20 texts of a list that are not blank, each cut to 200 characters.';
 grant execute on function extraction.summary_texts, extraction.store_model_summary to l9_worker;

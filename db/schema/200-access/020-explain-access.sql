@@ -1,6 +1,5 @@
 -- Says for one caller and one memory which policy decides. Administrators reach explain_access() over GraphQL and
 -- psql; the functions before it are its steps.
-
 create type public.policy_verdict as (policy text, is_permissive boolean, admits boolean, expression text, description text);
 comment on type public.policy_verdict is 'Result of one policy of packet_store for one memory.';
 comment on column public.policy_verdict.policy is 'Name of the policy.';
@@ -103,8 +102,7 @@ begin
   return result;
 end
 $$;
-comment on function access.substitute_claims is
-  'The expression of a policy in which each call (select identity.current_…()) is replaced by its value for this identity.';
+comment on function access.substitute_claims is 'The expression of a policy with each identity.current_…() as a value.';
 
 create function access.get_actor_role(tenant_id uuid, caller text) returns text
 language sql stable security definer set search_path = ''
@@ -112,8 +110,7 @@ return (
   select a.role from public.actors a, identity.require_admin() as me
   where a.tenant_id = get_actor_role.tenant_id and a.caller = get_actor_role.caller
     and (me.role = 'l9_platform_admin' or a.tenant_id = me.tenant_id));
-comment on function access.get_actor_role is
-  'Database role of an actor, if the caller is an admin of its tenant; else null. Definer: reads actors.';
+comment on function access.get_actor_role is 'Role of an actor, if the caller is an admin of its tenant. Definer: reads actors.';
 
 create function access.get_identity_with_claims(
   tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[]) returns identity.identity
@@ -201,14 +198,11 @@ begin
     answer.decided_by := 'grant';
   else
     select v.policy into answer.decided_by
-    from unnest(answer.policies) as v
-    where not v.is_permissive and not v.admits
-    order by v.policy limit 1;
+    from unnest(answer.policies) as v where not v.is_permissive and not v.admits order by v.policy limit 1;
     if not found then
       answer.is_visible := exists (select from unnest(answer.policies) as v where v.is_permissive and v.admits);
       select string_agg(v.policy, ', ' order by v.policy) into answer.decided_by
-      from unnest(answer.policies) as v
-      where v.is_permissive and v.admits = answer.is_visible;
+      from unnest(answer.policies) as v where v.is_permissive and v.admits = answer.is_visible;
     end if;
   end if;
   perform audit.audit_read(
@@ -221,6 +215,5 @@ comment on function public.explain_access is
   'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read '
   'from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired '
   'ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
-
 grant execute on function access.get_expired_memory, access.substitute_claims, access.get_actor_role,
   access.get_identity_with_claims, public.explain_access to l9_admin, l9_platform_admin;

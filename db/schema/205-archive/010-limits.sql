@@ -1,6 +1,5 @@
 -- Limits of archives and the form of a pointer. The tables and functions of this chapter use them, and the gateway
 -- reads long documents by pieces_of().
-
 create function archive.max_session_bytes() returns integer language sql immutable parallel safe return 25 * 1024 * 1024;
 
 create function archive.max_blob_bytes() returns integer
@@ -33,12 +32,9 @@ $$;
 comment on function archive.max_session_bytes is 'The most bytes of a session as JSON, after redaction.';
 comment on function archive.max_blob_bytes is 'The most bytes of an encrypted session.';
 comment on function archive.max_piece_bytes is 'The most bytes of a session that the gateway reads in one row.';
-comment on function archive.pieces_of is
-  'These bytes in pieces, in their order: a client that reads a row at a time needs no memory for several copies of the whole.';
-comment on function archive.lasting is
-  'How long bytes without an archive and unfinished archives are kept: much longer than a store takes.';
+comment on function archive.pieces_of is 'These bytes in pieces: a client needs no memory for several copies of the whole.';
+comment on function archive.lasting is 'How long bytes without an archive are kept: much longer than a store takes.';
 comment on function archive.pointer_of is 'The address of encrypted bytes with this SHA-256.';
 comment on function archive.hash_of is 'The SHA-256 in a pointer. Raises L9VAL for any other text.';
-
 grant execute on function archive.pointer_of, archive.hash_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function archive.max_piece_bytes, archive.pieces_of to l9_agent, l9_admin, l9_platform_admin;

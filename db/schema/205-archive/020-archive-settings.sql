@@ -1,6 +1,5 @@
 -- Which parts of a session a tenant archives. Administrators set it over GraphQL and psql; prepare_session_archive()
 -- reads it.
-
 create table public.archive_settings (
   tenant_id uuid primary key references public.tenants,
   archive_fields text[] not null default '{}',
@@ -13,7 +12,6 @@ comment on column public.archive_settings.tenant_id is 'The tenant.';
 comment on column public.archive_settings.archive_fields is 'What is stored beside session_id, timestamp, ended_at, tool_name, '
   'success, summary and tags: messages (role and text of each), tool_calls (those in the messages), or nothing, the default.';
 comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
-
 alter table public.archive_settings enable row level security, force row level security;
 create policy tenant_isolation on public.archive_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
   using (tenant_id = (select identity.current_tenant_id()));
@@ -60,5 +58,4 @@ $$;
 comment on function public.set_archive_settings is
   'Sets what is stored of archived sessions beside session_id, timestamp, ended_at, tool_name, success, summary and tags. For '
   'admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
-
 grant execute on function public.set_archive_settings to l9_admin, l9_platform_admin;

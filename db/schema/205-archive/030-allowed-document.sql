@@ -1,6 +1,5 @@
 -- Reduces a session to the fields that may be stored. prepare_session_archive() calls allowed_document() before
 -- anything else is done with the session.
-
 create function archive.allowed_message(message jsonb, with_tool_calls boolean) returns jsonb
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
@@ -12,8 +11,7 @@ return pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
       'success', c.call -> 'success') order by c.place)
     from pg_catalog.jsonb_array_elements(message -> 'tool_calls') with ordinality as c (call, place)
     where pg_catalog.jsonb_typeof(c.call) = 'object') end));
-comment on function archive.allowed_message is 'What is stored of a message: its role, its text and, if the tenant wants it so, '
-  'the name, input, output and success of its tool calls.';
+comment on function archive.allowed_message is 'What is stored of a message: role, text and, if wanted, its tool calls.';
 
 -- Checks the types of all known fields before it builds the document, so that a wrong one is an error rather than
 -- silently dropped. Unknown fields are dropped.
@@ -63,5 +61,4 @@ begin
   return document;
 end
 $$;
-comment on function archive.allowed_document is 'What may be stored of a session: a document of listed fields alone, whose types '
-  'are checked; anything else is dropped. Raises L9VAL.';
+comment on function archive.allowed_document is 'What may be stored of a session: listed fields, or L9VAL for a wrong type.';

@@ -1,6 +1,5 @@
 -- The tables of archives: what is known of each, its wrapped key, its bytes if the database stores them, and the
 -- bytes that a job is to delete from other stores.
-
 create table public.session_archives (
   archive_id uuid primary key,
   pointer text not null generated always as (archive.pointer_of(content_hash)) stored,
@@ -40,13 +39,11 @@ create table public.session_archives (
   constraint archive_size_within_limit check (size between 1 and archive.max_blob_bytes()),
   constraint archive_connectors_named check (cardinality(connectors) between 1 and 8)
 );
-
 -- Erased contents must not survive in the planner's statistics.
 alter table public.session_archives
   alter column title set statistics 0, alter column summary set statistics 0,
   alter column tags set statistics 0, alter column content_hash set statistics 0, alter column pointer set statistics 0,
   alter column fingerprint set statistics 0;
-
 -- The key holds owner, scope and writer, so that a collision is never with an archive that the writer can't see.
 create unique index session_archives_fingerprint_unique on public.session_archives
   (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;

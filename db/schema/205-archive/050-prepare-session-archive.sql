@@ -1,6 +1,5 @@
 -- The first step of archiving: filter a session, scan it for secrets, and keep what the index will say of it. The
 -- operation store_session_to_cascade calls prepare_session_archive().
-
 create table archive.prepared_sessions (
   archive_id uuid primary key default uuidv7(),
   acting_tenant_id uuid not null references public.tenants,
@@ -136,9 +135,8 @@ begin
   return answer;
 end
 $$;
-comment on function archive.prepare_session_archive is 'Filters a session by the list of fields that are stored, and looks for '
-  'secrets, personal data and long tokens in all of it. With a finding nothing is kept, an audit row names patterns and paths, '
-  'and so does the answer; redact replaces what is found first. The default scope is narrowest_scope(). Errors: L9VAL, L9LIM, '
-  'L9SCP, L9SEC for a secret in project_id, L9AUT. Definer: reads settings and writes prepared_sessions.';
-
+comment on function archive.prepare_session_archive is
+  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. '
+  'With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found '
+  'first. The default scope is narrowest_scope(). Definer: reads settings and writes prepared_sessions.';
 grant execute on function archive.prepare_session_archive to l9_agent, l9_admin;

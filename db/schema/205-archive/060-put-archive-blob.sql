@@ -1,6 +1,5 @@
 -- Writes, announces and reads the encrypted bytes of an archive. The gateway calls these while it stores and fetches;
 -- finish_session_archive() puts bytes into the database by put_archive_blob().
-
 create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -16,9 +15,8 @@ begin
     set content_hash = excluded.content_hash, blob = excluded.blob, stored_at = clock_timestamp();
 end
 $$;
-comment on function archive.put_archive_blob is
-  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, they are '
-  'collected an hour later. Errors: L9VAL, L9AUT. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob is 'Stores the encrypted bytes of a session that the caller prepared in the '
+  'database. If its archive is not entered, they are collected an hour later. Definer: callers have no access to the bytes.';
 
 create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[]) returns void
 language plpgsql volatile security definer set search_path = ''
@@ -41,7 +39,7 @@ end
 $$;
 comment on function archive.announce_archive_blob is 'Says that encrypted bytes with this hash, of a session that the caller '
   'prepared, are about to be put into stores outside the database. If the archive is not entered, a job deletes them there two '
-  'hours later, unless another archive had them before. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
+  'hours later, unless another archive had them before. Definer: callers have no access to the queue.';
 
 create function archive.restore_archive_blob(archive_id uuid, blob bytea) returns void
 language plpgsql volatile security definer set search_path = ''
@@ -63,9 +61,8 @@ begin
   on conflict on constraint archive_blobs_pkey do update set content_hash = excluded.content_hash, blob = excluded.blob;
 end
 $$;
-comment on function archive.restore_archive_blob is
-  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the database as one '
-  'of its stores. Errors: L9VAL (they are other bytes), L9OWN, L9AUT. Definer: callers have no access to the bytes.';
+comment on function archive.restore_archive_blob is 'Writes the bytes of an archive that the caller may read into the database '
+  'again, where the archive names the database as one of its stores. Definer: callers have no access to the bytes.';
 
 create function archive.get_archive_blob(archive_id uuid) returns bytea
 language sql stable security definer set search_path = ''
@@ -78,6 +75,5 @@ begin atomic
 end;
 comment on function archive.get_archive_blob is 'The encrypted bytes of an archive that the caller may read; null if there are '
   'none, or no such archive. Definer: callers have no access to the table.';
-
 grant execute on function archive.put_archive_blob, archive.announce_archive_blob to l9_agent, l9_admin;
 grant execute on function archive.restore_archive_blob, archive.get_archive_blob to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- The last step of archiving: the memory, the row and the wrapped key are saved together. The operation
 -- store_session_to_cascade calls finish_session_archive() once the bytes are stored.
-
 create type public.archived_session as (status text, pointer text, content_hash text, indexed boolean, redacted integer,
   packet_id uuid, findings jsonb, predecessor text);
 comment on type public.archived_session is 'What became of a session that was to be archived.';
@@ -37,8 +36,7 @@ begin
   return found_one;
 end
 $$;
-comment on function archive.find_archived is 'The archive that the caller made before of the session that it prepared; null if '
-  'there is none. Definer: reads prepared_sessions.';
+comment on function archive.find_archived is 'The caller''s earlier archive of a session. Definer: reads prepared_sessions.';
 
 create function archive.own_prepared(archive_id uuid) returns archive.prepared_sessions
 language plpgsql stable security definer set search_path = ''
@@ -57,8 +55,7 @@ begin
   return prepared;
 end
 $$;
-comment on function archive.own_prepared is
-  'A session that the caller prepared. Raises L9VAL if there is none. Definer: callers have no access to the table.';
+comment on function archive.own_prepared is 'A session that the caller prepared, or L9VAL. Definer: callers read no table.';
 
 -- Checks that the memory and the bytes are those of the prepared session, and takes every word about the session from
 -- what was scanned, never from its arguments.
@@ -115,10 +112,9 @@ begin
   return stored;
 end
 $$;
-comment on function archive.store_session_archive is
-  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its memory: its row and '
-  'its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was '
-  'scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
+comment on function archive.store_session_archive is 'Enters a prepared session, whose bytes were stored in the database or '
+  'announced for other stores, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. '
+  'What it says of the session comes from what was scanned. Definer: writes tables that callers cannot.';
 
 create function archive.is_longer(one public.session_archives, other public.session_archives) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -184,8 +180,7 @@ exception when sqlstate 'L9OWN' or sqlstate 'L9IMM' then
   null;
 end
 $$;
-comment on function archive.hide_former is 'Takes the memory of an archive that has a successor out of searches, as far as the '
-  'caller may change it. It can still be read.';
+comment on function archive.hide_former is 'Takes an archive''s memory out of searches once the archive has a successor.';
 
 -- Runs in a block of its own, so that of two calls with one session the second undoes what it has saved and answers
 -- with the archive of the first.
@@ -235,12 +230,10 @@ begin
     where a.archive_id = stored.archive_id))::public.archived_session;
 end
 $$;
-comment on function archive.finish_session_archive is
-  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one '
-  'of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master '
-  'key, the first that of key_id. A longer archive of a session succeeds the shorter one. If the caller archived it before, the '
-  'answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, L9AUT.';
-
+comment on function archive.finish_session_archive is 'Ends what prepare_session_archive() began: saves the memory of kind '
+  'session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them '
+  'already. fingerprints: of the same document by every master key, the first that of key_id. A longer archive of a session '
+  'succeeds the shorter one. If the caller archived it before, the answer is skipped_dedupe and nothing is stored.';
 grant execute on function archive.find_archived, archive.own_prepared, archive.succeed, archive.hide_former,
   archive.store_session_archive, archive.finish_session_archive to l9_agent, l9_admin;
 grant usage on type public.archived_session, archive.succession to l9_agent, l9_admin;

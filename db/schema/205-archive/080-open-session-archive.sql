@@ -1,10 +1,8 @@
 -- Hands out what it takes to decrypt an archive, and notes what reading it showed. The operations
 -- retrieve_session_from_cascade and verify_archives call these functions.
-
 create type archive.opened_session as (archive_id uuid, tenant_id uuid, content_hash bytea, schema_version text,
   connectors text[], key_id text, wrapped_key bytea, blob bytea, creator text, source text);
-comment on type archive.opened_session is
-  'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes themselves.';
+comment on type archive.opened_session is 'What is needed to fetch and decrypt the bytes of an archive; with blob, its bytes.';
 
 -- Bytes of one piece come along with the key, which saves a second call for most sessions; larger ones are read piece
 -- by piece.
@@ -49,8 +47,7 @@ create function archive.may_keep(kept public.session_archives, me identity.ident
 language sql stable set search_path = ''
 return (kept.creator = (me).creator or (me).role = 'l9_admin')
   and exists (select from public.packet_store p where p.packet_id = kept.packet_id and packets.may_rewrite(p, me));
-comment on function archive.may_keep is 'True if the caller answers for an archive: it made it and no administrator stands by '
-  'its memory, or it is an administrator. Not executable by callers.';
+comment on function archive.may_keep is 'True if the caller made an archive that no administrator stands by, or is one.';
 
 create function archive.note_verification(archive_id uuid, problem text default null, connector text default null) returns boolean
 language plpgsql volatile security definer set search_path = ''
@@ -83,7 +80,7 @@ comment on function archive.note_verification is 'Records that the bytes of an a
   'creator and for administrators: false, and nothing changes, for others who may read it. With a problem, which any reader may '
   'meet, it writes an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, '
   'or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. '
-  'Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
+  'Definer: callers cannot write these tables.';
 
 -- Locks the row, so that concurrent runs of verify_archives set the list one after the other, each with the former
 -- list in its audit row.
@@ -119,7 +116,6 @@ $$;
 comment on function archive.name_copies is
   'Sets which stores have the bytes of an archive, after they were read there or before they are written there, with an audit '
   'row. If the database is none of them, its bytes are deleted. For the creator of the archive and for administrators: false, '
-  'and nothing changes, for others who may read it. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
-
+  'and nothing changes, for others who may read it. Definer: callers cannot write these tables.';
 grant execute on function archive.open_session_archive, archive.note_verification, archive.name_copies
   to l9_agent, l9_admin, l9_platform_admin;

@@ -1,5 +1,4 @@
 -- The operation query_cascade_memories: finds archived sessions by the words of their summaries, or lists the newest.
-
 create function archive.log_found(packet_ids uuid[]) returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -57,7 +56,8 @@ begin
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
         and (query_cascade_memories.session_id is null or a.session_id = query_cascade_memories.session_id)
-        and (query_cascade_memories.tags is null or packets.tag_keys(a.tags) && packets.tag_keys(query_cascade_memories.tags))
+        and (query_cascade_memories.tags is null
+          or packets.tag_keys(a.tags) && packets.wanted_tag_keys(query_cascade_memories.tags))
         and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
         and (nullif(query_cascade_memories.project_id, '') is null
           or a.project_id = query_cascade_memories.project_id or a.project_id is null)

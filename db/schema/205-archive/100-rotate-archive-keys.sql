@@ -1,6 +1,5 @@
 -- Steps through archives, to wrap their keys with another master key or to verify them. The operations
 -- rotate_archive_keys and verify_archives call these functions; the gateway wraps the keys.
-
 create function archive.keys_to_rotate(current_key_id text, after uuid, at_most integer)
 returns table (archive_id uuid, tenant_id uuid, key_id text, wrapped_key bytea)
 language plpgsql volatile security definer set search_path = ''
@@ -54,8 +53,7 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   perform administration.require_whole_token(administration.require_administrator(null));
-  return query
-    select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
+  return query select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
 end
 $$;
 comment on function archive.keys_in_use is 'The master keys that archives need, and how many: those of the tenant for an admin, '
@@ -77,6 +75,5 @@ end
 $$;
 comment on function archive.archives_to_verify is 'The next archives that the caller may read, in the order of their ids. '
   'Opening each one is audited, so an audit row is written only if there are none.';
-
 grant execute on function archive.keys_to_rotate, archive.replace_key, archive.keys_in_use to l9_admin, l9_platform_admin;
 grant execute on function archive.archives_to_verify to l9_agent, l9_admin, l9_platform_admin;

@@ -1,5 +1,4 @@
 -- Administrators set what a connector costs from a day on, over GraphQL and psql.
-
 create function public.set_storage_price(connector text, currency text, per_gb_month numeric default null,
   per_gb_once numeric default null, per_object_once numeric default null, priced_on date default null,
   price_list text default null, tenant_id uuid default null) returns public.storage_prices
@@ -48,5 +47,4 @@ comment on function public.set_storage_price is 'Sets what a connector costs fro
   'of that day. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: '
   'storing 10^9 bytes, an object. Null is unknown, 0 is free. price_list: its source. For admins with a whole token. Audited. '
   'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
-
 grant execute on function public.set_storage_price to l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new
 -- archive.
-
 create type public.storage_cost_estimate as (bytes bigint, redundancy integer, connector text, one_off_cost numeric,
   monthly_cost numeric, currency text, price public.storage_prices, reason text, disclaimer text);
 comment on type public.storage_cost_estimate is 'What it would cost to store and keep some bytes.';
@@ -92,5 +91,4 @@ comment on function public.estimate_storage_cost is 'Estimates what it costs to 
   'archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A '
   'cost without a price is null, and reason says which; of the prices for storing once, one is enough. By default one copy in '
   'postgres, or as the archive is stored. Audited. Errors: L9VAL, L9OWN, L9AUT.';
-
 grant execute on function public.estimate_storage_cost to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- When each materialized view was refreshed, and the policies by which a refresh reads all tenants.
 -- refresh_memory_views() writes the table; memory_views_status() shows it.
-
 create table views.memory_view_refreshes (
   view_name text primary key,
   refreshed_at timestamptz,
@@ -13,7 +12,6 @@ comment on column views.memory_view_refreshes.refreshed_at is
   'The view shows the state at this time. Null: it was never refreshed and is empty.';
 comment on column views.memory_view_refreshes.seconds is 'Duration of the refresh in seconds.';
 comment on column views.memory_view_refreshes.xid is 'The transaction that is refreshing the view now; null if none is.';
-
 alter table views.memory_view_refreshes enable row level security, force row level security;
 create policy definer_functions on views.memory_view_refreshes to l9_owner using (true);
 comment on policy definer_functions on views.memory_view_refreshes is 'Only refresh_memory_views() writes the table.';
@@ -34,8 +32,7 @@ end
 $$;
 comment on function views.is_refreshing_views is
   'True while refresh_memory_views() runs in this transaction. During that time policies show all rows to the owner, as whom it '
-  'runs. Definer: reads the table of refreshes, which only that procedure writes. Callers may not execute it.';
-
+  'runs. Definer: reads the table of refreshes, which only that procedure writes.';
 create policy definer_refresh on public.packet_store for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.memory_signals for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.knowledge_facts for select to l9_owner using ((select views.is_refreshing_views()));

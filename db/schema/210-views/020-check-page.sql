@@ -1,5 +1,4 @@
 -- The limit of rows that one call reads from a view. The functions that list rows of the materialized views call it.
-
 create function views.check_page(k integer) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$

@@ -1,6 +1,5 @@
 -- The scores by which two of the views order memories and facts. Only the definitions of these views call them, once
 -- for each row of a refresh.
-
 create function views.combined_score_of_memory(importance_score real, "timestamp" timestamptz) returns real
 language sql stable parallel safe
 return 0.7 * importance_score

@@ -1,6 +1,5 @@
 -- The memories of the last 30 days that matter most, agent by agent: the view, and the function by which callers read
 -- it over GraphQL and psql.
-
 create materialized view views.mv_agent_recent_important as
 select r.packet_id, r.agent_id, r.packet_type, r."timestamp", r.importance_score, r.access_count, r.combined_score, r.place,
   r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
@@ -21,30 +20,16 @@ from (
   ) c
 ) r
 where r.place <= 100;
-
 create unique index mv_agent_recent_important_key on views.mv_agent_recent_important (packet_id);
 create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_agent_recent_important is 'The 100 memories of the last 30 days with the highest combined '
   'score of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
-comment on column views.mv_agent_recent_important.packet_id is 'The memory.';
-comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
-comment on column views.mv_agent_recent_important.packet_type is 'Kind of the memory.';
-comment on column views.mv_agent_recent_important."timestamp" is 'Time when it happened, at the last refresh.';
-comment on column views.mv_agent_recent_important.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column views.mv_agent_recent_important.access_count is
   'How often the memory had been found or read at the last refresh.';
 comment on column views.mv_agent_recent_important.combined_score is
   'Importance and recency together, from 0 to 1: views.combined_score_of_memory().';
 comment on column views.mv_agent_recent_important.place is
   'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
-comment on column views.mv_agent_recent_important.tenant_id is 'Tenant of the row.';
-comment on column views.mv_agent_recent_important.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_agent_recent_important.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_agent_recent_important.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_agent_recent_important.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_agent_recent_important.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_agent_recent_important from public;
 
 create type public.important_memory as (
@@ -94,5 +79,4 @@ comment on function public.agent_recent_important is
   'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last refresh. '
   'agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
   'Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
-
 grant execute on function public.agent_recent_important to l9_agent, l9_admin;

@@ -1,29 +1,13 @@
 -- An overview of the entity graph with sums: the view, and the function by which callers read it over GraphQL and
 -- psql.
-
 create materialized view views.mv_entity_graph as
 select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id,
   e.project_id, e.scope, e.ttl
-from public.entity_relationships e
-where e.ttl is null or e.ttl > now();
-
+from public.entity_relationships e where e.ttl is null or e.ttl > now();
 create unique index mv_entity_graph_key on views.mv_entity_graph (relationship_id);
 create index mv_entity_graph_readers_idx on views.mv_entity_graph (tenant_id, scope);
 comment on materialized view views.mv_entity_graph is 'The relations that entity_graph() sums up: ids and numbers. The sums are '
   'made for each reader, because a stored sum would count what is hidden from it.';
-comment on column views.mv_entity_graph.relationship_id is 'The relation.';
-comment on column views.mv_entity_graph.confidence is 'Confidence at the last refresh, from 0 to 1.';
-comment on column views.mv_entity_graph.mention_count is 'Number of times that the relation was stated.';
-comment on column views.mv_entity_graph.first_seen is 'Time when it was first stated.';
-comment on column views.mv_entity_graph.last_seen is 'Time when it was last stated.';
-comment on column views.mv_entity_graph.tenant_id is 'Tenant of the row.';
-comment on column views.mv_entity_graph.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_entity_graph.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_entity_graph.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_entity_graph.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_entity_graph.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_entity_graph from public;
 
 create type public.entity_graph_edge as (relationship public.entity_relationships, total_mentions bigint,
@@ -59,7 +43,7 @@ begin
   for shown in
     with readable as materialized (
       select v.confidence, v.mention_count, v.last_seen, e.relationship_id, e.source_normalized, e.relationship_type,
-      e.target_normalized
+        e.target_normalized
       from views.mv_entity_graph v
       -- The policies of this table apply to the caller.
       join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
@@ -98,5 +82,4 @@ comment on function public.entity_graph is 'The relations that the caller may re
   'as of the last refresh: highest confidence first, then those with the most connected ends. To start from one entity, call '
   'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, '
   'which has no policies; those of entity_relationships apply.';
-
 grant execute on function public.entity_graph to l9_agent, l9_admin;

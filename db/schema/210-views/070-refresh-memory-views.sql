@@ -1,6 +1,5 @@
 -- Refreshes the materialized views. The gateway's daily job calls the procedure, and administrators may do so over
 -- GraphQL and psql.
-
 create procedure public.refresh_memory_views()
 language plpgsql security definer set search_path = ''
 as $$
@@ -36,5 +35,4 @@ $$;
 comment on procedure public.refresh_memory_views is
   'Refreshes the materialized views one after another without blocking readers. A job calls it once a day; admins and operators '
   'may call it too. Definer: only the owner can refresh the views, and it reads the rows of all tenants while it does.';
-
 grant execute on procedure public.refresh_memory_views to l9_admin, l9_platform_admin, l9_worker;

@@ -1,6 +1,5 @@
 -- The access log as callers read it, in psql and over GraphQL: accesses, joined with feedback, the text of the search
 -- and the references of the memory or fact.
-
 create function importance.query_text_of(audit_id uuid) returns text
 language sql stable security definer set search_path = ''
 return (
@@ -13,7 +12,6 @@ return (
 comment on function importance.query_text_of is
   'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: '
   'agents have no grant on that table, and without this function they could not read a view that joins it.';
-
 grant execute on function importance.query_text_of to l9_agent, l9_admin, l9_platform_admin;
 
 create view public.memory_access_log
@@ -56,10 +54,8 @@ comment on column public.memory_access_log.org_id is 'The org that the caller ac
 comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
 comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
 comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
-
 comment on column public.memory_access_log.correlation_id is
   'The correlation id of the target, as far as the reader may read it.';
 comment on column public.memory_access_log.session_id is 'The session of the target, as far as the reader may read it.';
 comment on column public.memory_access_log.trace_id is 'The trace of the target, as far as the reader may read it.';
-
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;

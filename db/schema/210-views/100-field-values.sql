@@ -1,6 +1,5 @@
 -- Casts of the fields of an envelope that never fail: a value of another type is null. The views of kinds call them
 -- for their columns.
-
 create function kinds.field_number(value jsonb) returns numeric
 language sql immutable parallel safe return case pg_catalog.jsonb_typeof(value) when 'number' then value::numeric end;
 
@@ -25,7 +24,6 @@ comment on function kinds.field_boolean is 'The truth value that a field holds; 
 comment on function kinds.field_date is 'The date that a field holds, as in 2026-12-31; null if it holds none.';
 comment on function kinds.field_uuid is 'The id that a field holds; null if it holds none.';
 comment on function kinds.field_texts is 'The list that a field holds, as texts; null if it holds none.';
-
 grant execute on function kinds.field_number, kinds.field_boolean, kinds.field_date, kinds.field_uuid, kinds.field_texts
   to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function kinds.field_time to l9_platform_admin;

@@ -1,6 +1,5 @@
 -- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in
 -- kind.
-
 create function kinds.view_name(kind text) returns text
 language sql immutable parallel safe
 -- A plural that says what the rows are.
@@ -19,8 +18,7 @@ return pg_catalog.format(
     when 'text[]' then 'kinds.field_texts(p.envelope -> %L)'
     else 'p.envelope -> %L'
   end, (field).field);
-comment on function kinds.typed_value is
-  'The SQL of the value of a field with its type, in a view of packet_store p; null if the value is not of that type.';
+comment on function kinds.typed_value is 'The SQL of a field''s value with its type, in a view of packet_store p, or null.';
 
 -- Builds the list of columns from the fields, creates the view, and copies the comments: GraphQL and psql show what a
 -- field means without a second description.

@@ -38,8 +38,7 @@ begin
     $sql$create view cortex.%I with (security_invoker = true) as
       select %s, p.tags, encode(p.content_hash, 'hex') as content_hash, p."timestamp" as ts, p.ttl as expires_at,
         p.created_at, p.updated_at
-      from public.packet_store p where p.packet_type = %L$sql$,
-    older_name, array_to_string(columns, ', '), kind);
+      from public.packet_store p where p.packet_type = %L$sql$, older_name, array_to_string(columns, ', '), kind);
   execute format('comment on view cortex.%I is %L', older_name, format(
     'Memories of kind %s as the older system''s table %s: what the caller may read. Read-only; %s has more columns.',
     kind, older_name, kinds.view_name(kind)));
@@ -99,6 +98,5 @@ comment on column cortex.event_audit.change is 'What is known of it, without con
   'project, filters, counts and ids, and status.';
 comment on column cortex.event_audit.ts is 'When it happened.';
 comment on column cortex.event_audit.created_at is 'When it happened.';
-
 grant select on cortex.event_audit to l9_admin, l9_platform_admin;
 -- No grant for l9_agent, as on audit_log: rows about other callers would reveal what it must not know.

@@ -1,6 +1,5 @@
 -- Reflections, task reflections and summaries with all columns that the older schema names, for programs that read those in SQL.
 -- The added columns are computed for their reader: they belong to other rows, which may be hidden from it, move or be erased.
-
 create view cortex.reflection_store with (security_invoker = true) as
 select
   r.*,
@@ -46,7 +45,6 @@ begin
   end loop;
 end
 $$;
-
 comment on column cortex.reflection_store.task_id is
   'The first task that the lesson was learned from and that the caller may read; null if there is none.';
 comment on column cortex.reflection_store.content is 'The text of the lesson, from its memory.';
@@ -59,7 +57,6 @@ comment on column cortex.task_reflections.false_constraints is
 comment on column cortex.task_reflections.helpful_patterns is 'The texts of those of its lessons that are patterns.';
 comment on column cortex.memory_summaries.summary_text is 'The text of the summary, from its memory.';
 comment on column cortex.memory_summaries.source_packet_ids is 'The memories that it rests on and that the caller may read.';
-
 grant select on cortex.reflection_store, cortex.task_reflections, cortex.memory_summaries
   to l9_agent, l9_admin, l9_platform_admin;
 -- No grant to write: the functions that write lessons, tasks and summaries check who may.

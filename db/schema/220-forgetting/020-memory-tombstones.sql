@@ -1,6 +1,5 @@
 -- What stays of an erased memory: that it existed, whose it was and who erased it. mark_erased() writes it;
 -- administrators read it over GraphQL.
-
 create function forgetting.max_reason_bytes() returns integer language sql immutable parallel safe return 200;
 comment on function forgetting.max_reason_bytes is 'The maximum length of the reason of an erasure, in bytes.';
 
@@ -20,10 +19,8 @@ create table public.memory_tombstones (
   -- There are no columns for content, tags or metadata, and none for a hash of the content, which would confirm a guess.
   constraint tombstone_reason_short check (octet_length(reason) <= forgetting.max_reason_bytes())
 );
-
 -- An admin who erases a secret may quote it as the reason.
 alter table public.memory_tombstones alter column reason set statistics 0;
-
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
 comment on table public.memory_tombstones is
@@ -47,17 +44,14 @@ call identity.protect_like_memories('public.memory_tombstones', noun => 'erased 
 alter policy scope_access on public.memory_tombstones using (false);
 comment on policy scope_access on public.memory_tombstones is
   'Agents see no tombstones: to them an erased memory does not exist.';
-
 create policy definer_functions on public.memory_tombstones for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_tombstones on public.memory_tombstones for insert to l9_owner
   with check (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
-
 comment on policy definer_functions on public.memory_tombstones is
   'Erasure reads the tombstones that it has written, in tenants that the caller administers.';
 comment on policy definer_tombstones on public.memory_tombstones is
   'Erasure inserts tombstones of memories in tenants that the caller administers. Nobody updates or deletes a tombstone.';
-
 grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
 -- Deliberately no grant to l9_agent, and no insert, update or delete for anyone.
 
@@ -81,7 +75,6 @@ comment on function forgetting.tg_memory_tombstones__redact is
 
 create trigger _100_redact before insert on public.memory_tombstones
   for each row execute function forgetting.tg_memory_tombstones__redact();
-
 create policy definer_erasure on public.packet_store to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[])) with check (false);
 comment on policy definer_erasure on public.packet_store is

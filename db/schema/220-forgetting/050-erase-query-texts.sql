@@ -1,6 +1,5 @@
 -- The step of an erasure that deletes the texts of searches. erase_marked() calls it before the memories go, because
 -- it compares texts with theirs.
-
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
 language plpgsql volatile set search_path = ''
@@ -34,4 +33,4 @@ end
 $$;
 comment on function forgetting.erase_query_texts is
   'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; '
-  'for a subject, the texts of all searches of that user. The audit rows stay. Not executable by callers.';
+  'for a subject, the texts of all searches of that user. The audit rows stay.';

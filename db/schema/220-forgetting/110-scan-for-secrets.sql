@@ -1,6 +1,5 @@
 -- Looks for credentials in what is stored already, one page of one table at a time. Administrators call
 -- scan_for_secrets(), as the command l9-memory scan does, until its cursor is null.
-
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
@@ -34,11 +33,9 @@ begin atomic
   select 'packet_versions', 'public.packet_versions'::regclass, 'packet_id',
     array(select secrets.guarded_columns('public.packet_versions', '{packet_type,replaced_by,replaced_with}'))
       || 'project_id'::name
-  union all
-  select 'memory_tombstones', 'public.memory_tombstones', 'packet_id', '{reason}';
+  union all select 'memory_tombstones', 'public.memory_tombstones', 'packet_id', '{reason}';
 end;
-comment on function secrets.guarded_tables is 'The tables that a scan looks through: those that the guard stands on, earlier '
-  'versions of memories, and tombstones; with the column that names a row and the columns that are looked at.';
+comment on function secrets.guarded_tables is 'The tables that a scan looks through, with the key column and the others.';
 
 create function secrets.find_in_idempotency_keys(packet_ids uuid[], out keys_scanned integer, out findings public.stored_secret[])
 language plpgsql stable security definer set search_path = ''
@@ -84,8 +81,7 @@ begin
   elsif from_row is not null and not pg_input_is_valid(from_row, 'uuid') then
     perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
   end if;
-  select g.* into scanned from secrets.guarded_tables() g
-  where g.table_name >= from_table order by g.table_name limit 1;
+  select g.* into scanned from secrets.guarded_tables() g where g.table_name >= from_table order by g.table_name limit 1;
   if not found then
     perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
   end if;
@@ -119,7 +115,6 @@ $$;
 comment on function public.scan_for_secrets is 'Compares stored rows that the caller may read with the patterns for credentials, '
   'step by step: it returns the ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For '
   'admins whose token covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
-
 grant execute on function secrets.require_scanner, secrets.guarded_tables, secrets.guarded_columns,
   secrets.find_in_idempotency_keys, secrets.field_of to l9_admin;
 grant execute on function public.scan_for_secrets to l9_admin;
