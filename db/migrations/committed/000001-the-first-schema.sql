@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:81b1daef4af986af3109a3ba542dd480656eab91
+--! Hash: sha1:22c42534dbf7865b9fa3f8a77dbe8370bea3628c
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -21402,10 +21402,10 @@ create unique index relationship_triple_unique on public.entity_relationships
   (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;
 -- One index for each direction, most confident first. The scope comes before the confidence, so a scan never skips rows of
 -- scopes that the caller can't read.
-create index entity_relationships_outgoing_idx on public.entity_relationships (tenant_id, source_normalized, scope,
-  confidence desc);
-create index entity_relationships_incoming_idx on public.entity_relationships (tenant_id, target_normalized, scope,
-  confidence desc);
+create index entity_relationships_outgoing_idx
+  on public.entity_relationships (tenant_id, source_normalized, scope, confidence desc);
+create index entity_relationships_incoming_idx
+  on public.entity_relationships (tenant_id, target_normalized, scope, confidence desc);
 create index entity_relationships_readers_idx on public.entity_relationships (tenant_id, scope, relationship_id);
 create index entity_relationships_source_idx on public.entity_relationships (source_packet);
 comment on index public.relationship_triple_unique is
@@ -21459,12 +21459,11 @@ create table public.relationship_evidence (
 ) with (fillfactor = 90);
 -- Deferred, because a relationship is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
-  foreign key (relationship_id, source_packet, creator) references public.relationship_evidence (relationship_id, packet_id,
-    creator)
-  deferrable initially deferred;
+  foreign key (relationship_id, source_packet, creator)
+  references public.relationship_evidence (relationship_id, packet_id, creator) deferrable initially deferred;
 alter table public.relationship_evidence
-  alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by
-    set statistics 0;
+  alter column source_entity set statistics 0, alter column target_entity set statistics 0,
+  alter column extracted_by set statistics 0;
 comment on table public.relationship_evidence is 'Evidence of relationships: which agent states a relationship from which '
   'memory, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
@@ -21539,8 +21538,7 @@ begin
     select v.relationship_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.relationship_id
   ), sums as (
     select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents,
-      bool_or(s.is_from_admin) as is_from_admin,
-      min(s.created_at) as first_seen, max(s.last_seen) as last_seen
+      bool_or(s.is_from_admin) as is_from_admin, min(s.created_at) as first_seen, max(s.last_seen) as last_seen
     from stated s group by s.relationship_id
   ), spelled as (
     select distinct on (s.relationship_id) s.relationship_id, s.source_entity, s.target_entity
@@ -21797,8 +21795,7 @@ comment on function graph.edges_of is
 grant execute on function graph.max_edges_per_name, graph.edges_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/060-edges-of.sql
 --! Included 140-graph/070-walk-graph.sql
--- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call
--- walk_graph().
+-- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call walk_graph().
 create type public.graph_step as (source_entity text, relationship_type text, target_entity text, direction text,
   confidence double precision, relationship_ids uuid[], creator text, source text);
 comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
@@ -21966,8 +21963,7 @@ grant execute on function graph.combined_confidence, graph.max_edges_followed, g
   to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/070-walk-graph.sql
 --! Included 140-graph/080-explore-graph.sql
--- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL
--- shows.
+-- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL shows.
 create type public.graph_path as (entity text, confidence double precision, depth integer, steps public.graph_step[]);
 comment on type public.graph_path is 'An entity that was reached, and the best path to it.';
 comment on column public.graph_path.entity is 'The entity that was reached.';
@@ -22001,8 +21997,7 @@ return array(
 comment on function graph.with_creators is 'The steps of a path, each with who stated it.';
 grant execute on function graph.with_creators to l9_agent, l9_admin, l9_platform_admin;
 
--- Checks the arguments, lets walk_graph() do the walk, and adds who stated each step only to the paths that are
--- returned.
+-- Checks the arguments, lets walk_graph() do the walk, and adds who stated each step only to the paths that are returned.
 create function public.explore_graph(entity text, depth integer default 2, types text[] default null,
   min_confidence double precision default 0, "limit" integer default 50) returns public.graph_exploration
 language plpgsql volatile set search_path = ''
@@ -22061,8 +22056,7 @@ comment on function public.explore_graph is 'Returns what an entity (a name or a
 grant execute on function public.explore_graph to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/080-explore-graph.sql
 --! Included 140-graph/090-facts-about.sql
--- Facts take part in the graph beside relationships: named_entities() and the graph retriever of a search call these
--- functions.
+-- Facts take part in the graph beside relationships: named_entities() and the graph retriever of a search call these functions.
 -- Facts about entities: a fact whose object is a plain value counts for its subject.
 create function graph.entities_of_facts(names text[]) returns text[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
@@ -22693,8 +22687,7 @@ end
 $$;
 comment on function search.check_search_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
--- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both
--- succeed.
+-- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both succeed.
 create function public.set_search_settings(lexical_weight real default null, semantic_weight real default null,
   context_weight real default null, uses_chunks boolean default null, chunk_weight real default null,
   thread_weight real default null, next_weight real default null, speaker_boost real default null,
@@ -23231,8 +23224,7 @@ end
 $$;
 comment on function search.with_contexts is 'Those of the memories ids of the search that follow another one in their thread.';
 
--- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of
--- another.
+-- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of another.
 create function search.narrow_search(request search.search_request) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
@@ -23525,8 +23517,7 @@ grant execute on function search.truncate_to_bytes, search.passage_pattern, sear
   search.densest_place, search.snippet to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/080-snippet.sql
 --! Included 150-search/090-score-words.sql
--- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has
--- collected.
+-- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has collected.
 create function search.query_words(query text, languages text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
@@ -23574,8 +23565,8 @@ begin
     from public.packet_store p
     cross join lateral (select array[p.words] as words offset 0) w
     where p.packet_id = any (ids || array(
-        select i.id from unnest(case when context_ids is distinct
-          from ids then context_ids end) as i (id) union select r.predecessor_id from pairs r))
+        select i.id from unnest(case when context_ids is distinct from ids then context_ids end) as i (id)
+        union select r.predecessor_id from pairs r))
       and (request.as_of is null or p.updated_at <= request.as_of)
   ), own as materialized (
     select t.packet_id, t.length, t.occurrences from unnest(ids) as i (id) join texts t on t.packet_id = i.id
@@ -23771,8 +23762,7 @@ grant execute on function search.first_candidates, search.successors, search.mat
 -- A search as of a time reads the versions that were replaced after it.
 create index packet_versions_until_idx on public.packet_versions (tenant_id, valid_until);
 
--- Tests the old texts for beginnings of the words first, which is cheap, and makes the words of the 500 likeliest
--- only.
+-- Tests the old texts for beginnings of the words first, which is cheap, and makes the words of the 500 likeliest only.
 create function search.find_version_words(request search.search_request, lexemes text[], weights ranking.word_weights)
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
@@ -23870,8 +23860,7 @@ end
 $$;
 comment on function search.score_vectors is 'Compares vectors one by one: of these memories or, if null, of all that match.';
 
--- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the
--- plan.
+-- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the plan.
 create function search.score_own_vectors(request search.search_request, embedding_type text, ids uuid[])
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
@@ -24061,8 +24050,7 @@ comment on function search.find_recent is 'Retriever of a search without a query
 grant execute on function search.find_recent to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/130-find-recent.sql
 --! Included 150-search/140-find-in-graph.sql
--- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph
--- and deep.
+-- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph and deep.
 create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
 comment on type search.graph_matches is 'The answer of the graph retriever. memories: best first; entities: those that the query '
   'names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
@@ -25078,8 +25066,7 @@ begin
   request.own_row_condition := search.own_conditions('m', scopes, only_project, request.branch);
   request.word_filter := row(
     scopes, only_project, false, null, null, kinds, packets.wanted_tag_keys(tags), tags_match = 'all', since, until, thread_id,
-    creator, packet_id, as_of,
-    speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
+    creator, packet_id, as_of, speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch),
     field_conditions, search.archived_condition('p', request.hides_archived),
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
@@ -25265,8 +25252,7 @@ end
 $$;
 comment on function find.check_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
--- Inserts the defaults first and locks the row, so that two administrators who change different weights at once both
--- succeed.
+-- Inserts the defaults first and locks the row, so that two administrators who change different weights at once both succeed.
 create function public.set_find_settings(match_weight real default null, recency_weight real default null,
   proximity_weight real default null, citation_weight real default null, half_life_days jsonb default null,
   tenant_id uuid default null) returns public.find_settings
@@ -25353,8 +25339,7 @@ comment on function find.confidence is
 grant execute on function find.confidence to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/040-confidence.sql
 --! Included 155-find/050-find-types.sql
--- The types of memory_find: what callers get (found_memory, find_suggestion, find_result), and what its steps hand
--- on.
+-- The types of memory_find: what callers get (found_memory, find_suggestion, find_result), and what its steps hand on.
 create type public.found_memory as (packet_id uuid, access_id uuid, kind text, title text, snippet text, score real,
   confidence real, fields jsonb, is_cut boolean, scope text, project_id text, branch text, updated_at timestamptz,
   route_used text, explanation jsonb, standing public.standing);
@@ -25635,8 +25620,7 @@ comment on function find.find_candidates is 'Runs the retrievers of a route.';
 grant execute on function find.best_by_words, find.best_of_all, find.find_candidates to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/080-find-candidates.sql
 --! Included 155-find/090-rank-hits.sql
--- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after
--- each route.
+-- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after each route.
 create function find.lean_fields(fields jsonb) returns jsonb
 language sql immutable parallel safe
 return (
@@ -25678,8 +25662,7 @@ begin
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
   ), measured as (
     select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp",
-      h.half_life_days,
-      search.recency(now() - p."timestamp", h.half_life_days) as recency,
+      h.half_life_days, search.recency(now() - p."timestamp", h.half_life_days) as recency,
       (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
       find.citation_share(r.agents) as citation_share, r.agents,
@@ -26588,8 +26571,7 @@ call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', 
 call secrets.guard_table('public.world_model_snapshots', array['correlation_id', 'session_id', 'trace_id', 'created_by']);
 --! EndIncluded 160-world-model/070-world-model-snapshots.sql
 --! Included 160-world-model/080-fold-world.sql
--- Computes any version of a world from its updates. recompute_world(), get_world_model() and diff_world() call
--- fold_world().
+-- Computes any version of a world from its updates. recompute_world(), get_world_model() and diff_world() call fold_world().
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
 create function world_model.world_lineage(audience_id uuid, version integer) returns int4multirange
@@ -26858,8 +26840,7 @@ create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id,
   for each statement execute function world_model.tg_packet_store__recompute_worlds();
 --! EndIncluded 160-world-model/100-follow-memories.sql
 --! Included 160-world-model/110-check-insight.sql
--- Checks an insight before it is applied. apply_world_update() calls check_insight(), which calls the others for each
--- entity.
+-- Checks an insight before it is applied. apply_world_update() calls check_insight(), which calls the others for each entity.
 create function world_model.check_keys(value jsonb, allowed text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
@@ -28123,9 +28104,8 @@ begin
     begin
       lesson_packet := (public.save_memory(
         reflect.content, scope => target_scope, project_id => reflect.project_id, branch => coalesce(target_branch, '*'),
-        kind => 'reflection', tags => reflect.tags,
-        thread_id => reflect.thread_id, parent_ids => reflect.learned_from, ttl => reflect.expires_at,
-        importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
+        kind => 'reflection', tags => reflect.tags, thread_id => reflect.thread_id, parent_ids => reflect.learned_from,
+        ttl => reflect.expires_at, importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
     exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
       get stacked diagnostics refused_field = column_name, refused_message = message_text;
       if refused_field <> 'parent_ids' then
@@ -28158,26 +28138,14 @@ language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
 volatile set search_path = ''
 return pg_catalog.jsonb_build_object(
-  'reflection_id', (reflection).reflection_id,
-  'packet_id', (reflection).source_packet,
-  'content', public.reflection_store_content(reflection),
-  'reflection_type', (reflection).reflection_type,
-  'context', (reflection).context,
-  'entities', (reflection).entities,
-  'tags', public.reflection_store_tags(reflection),
-  'confidence', (reflection).confidence,
-  'priority', (reflection).priority,
-  'times_seen', (reflection).times_seen,
-  'agent_count', (reflection).agent_count,
-  'scope', (reflection).scope,
-  'project_id', (reflection).project_id,
-  'branch', public.reflection_store_branch(reflection),
-  'source_agent', (reflection).source_agent,
-  'creator', (reflection).creator,
-  'source', (reflection).source,
-  'created_at', (reflection).created_at,
-  'last_seen', (reflection).last_seen,
-  'expires_at', (reflection).ttl);
+  'reflection_id', (reflection).reflection_id, 'packet_id', (reflection).source_packet,
+  'content', public.reflection_store_content(reflection), 'reflection_type', (reflection).reflection_type,
+  'context', (reflection).context, 'entities', (reflection).entities, 'tags', public.reflection_store_tags(reflection),
+  'confidence', (reflection).confidence, 'priority', (reflection).priority, 'times_seen', (reflection).times_seen,
+  'agent_count', (reflection).agent_count, 'scope', (reflection).scope, 'project_id', (reflection).project_id,
+  'branch', public.reflection_store_branch(reflection), 'source_agent', (reflection).source_agent,
+  'creator', (reflection).creator, 'source', (reflection).source, 'created_at', (reflection).created_at,
+  'last_seen', (reflection).last_seen, 'expires_at', (reflection).ttl);
 comment on function reflection.reflection_json is 'A reflection as the gateway returns it, with the text and tags of its memory.';
 grant execute on function reflection.reflection_json to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/060-reflect.sql
@@ -28257,8 +28225,7 @@ begin
   -- What makes a memory a lesson of these types is left to current_condition.
   request.word_filter := row(
     request.requested_scopes, request.project_id, false, null, null, '{reflection}', packets.wanted_tag_keys(tags),
-    tags_match = 'all',
-    null, null, null, null, null, null, null, null, request.branch, null)::ranking.word_filter;
+    tags_match = 'all', null, null, null, null, null, null, null, null, request.branch, null)::ranking.word_filter;
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
@@ -28291,9 +28258,8 @@ language sql stable set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
     r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence,
-    r.times_seen,
-    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch,
-    r.agent_count, h.standing
+    r.times_seen, r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance,
+    h.branch, r.agent_count, h.standing
   )::public.recalled_lesson order by place), '{}')
   from pg_catalog.generate_subscripts(hits, 1) as place
   cross join lateral (select (hits[place]).*) as h
@@ -28400,9 +28366,9 @@ create table public.task_reflections (
 );
 alter table public.task_reflections
   alter column task_id set statistics 0, alter column description set statistics 0, alter column what_worked set statistics 0,
-  alter column what_failed set statistics 0, alter column recommendations set statistics 0, alter column related_decisions
-    set statistics 0,
-  alter column metrics_improved set statistics 0, alter column metrics_degraded set statistics 0;
+  alter column what_failed set statistics 0, alter column recommendations set statistics 0,
+  alter column related_decisions set statistics 0, alter column metrics_improved set statistics 0,
+  alter column metrics_degraded set statistics 0;
 -- One row for a task of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
 create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
@@ -28433,8 +28399,7 @@ call derived.replace_expired('public.task_reflections', 'source_packet', 'there 
 call secrets.guard_table('public.task_reflections', array['correlation_id', 'session_id', 'trace_id', 'outcome']);
 --! EndIncluded 170-reflection/100-task-reflections.sql
 --! Included 170-reflection/110-task-reflection-lessons.sql
--- The links between tasks and lessons. link_lesson() writes them; the fields of tasks and lessons in GraphQL read
--- them.
+-- The links between tasks and lessons. link_lesson() writes them; the fields of tasks and lessons in GraphQL read them.
 create table public.task_reflection_lessons (
   task_reflection_id uuid not null references public.task_reflections on delete cascade,
   reflection_id uuid not null references public.reflection_store on delete cascade,
@@ -28478,8 +28443,7 @@ grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platfor
 grant maintain on public.task_reflection_lessons to l9_worker;
 --! EndIncluded 170-reflection/110-task-reflection-lessons.sql
 --! Included 170-reflection/120-columns-of-tasks.sql
--- Fields of a task and of a lesson in GraphQL that lead over the links: lessons, their texts by type, tasks and
--- decisions.
+-- Fields of a task and of a lesson in GraphQL that lead over the links: lessons, their texts by type, tasks and decisions.
 create function public.task_reflections_lessons(task public.task_reflections) returns setof public.reflection_store
 language sql stable parallel safe set search_path = ''
 begin atomic
@@ -28882,8 +28846,8 @@ begin
   select t.* into task
   from public.task_reflections t
   where t.tenant_id = me.tenant_id and t.scope = link_to_task.scope and t.project_id is not distinct from link_to_task.project_id
-    and t.org_id is not distinct from me.org_id and t.user_id is not distinct
-      from me.user_id and t.task_id = link_to_task.task_id;
+    and t.org_id is not distinct from me.org_id and t.user_id is not distinct from me.user_id
+    and t.task_id = link_to_task.task_id;
   if not found then
     task := public.reflect_on_task(
       link_to_task.task_id, 'not described yet', scope => link_to_task.scope, project_id => link_to_task.project_id);
@@ -29598,8 +29562,7 @@ comment on function public.due_summaries is 'Summaries that are due where the ca
 grant execute on function summaries.find_due_for_caller, public.due_summaries to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/120-due-summaries.sql
 --! Included 180-summaries/130-summarize.sql
--- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the
--- summary.
+-- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the summary.
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 comment on type public.summarize_result is
   'The result of summarize(): the status, and either the saved summary or the due ones with their sources.';
@@ -29691,22 +29654,12 @@ language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
 volatile set search_path = ''
 return case when (summary).summary_id is not null then pg_catalog.jsonb_build_object(
-  'summary_id', (summary).summary_id,
-  'packet_id', (summary).source_packet,
-  'scope_type', (summary).scope_type,
-  'scope_value', (summary).scope_value,
-  'summary_text', public.memory_summaries_summary_text(summary),
-  'key_facts', (summary).key_facts,
-  'key_entities', (summary).key_entities,
-  'key_decisions', (summary).key_decisions,
-  'source_packet_ids', public.memory_summaries_source_packet_ids(summary),
-  'packet_count', (summary).packet_count,
-  'confidence', (summary).confidence,
-  'scope', (summary).scope,
-  'project_id', (summary).project_id,
-  'coverage_start', (summary).coverage_start,
-  'coverage_end', (summary).coverage_end,
-  'valid_until', (summary).valid_until) end;
+  'summary_id', (summary).summary_id, 'packet_id', (summary).source_packet, 'scope_type', (summary).scope_type,
+  'scope_value', (summary).scope_value, 'summary_text', public.memory_summaries_summary_text(summary),
+  'key_facts', (summary).key_facts, 'key_entities', (summary).key_entities, 'key_decisions', (summary).key_decisions,
+  'source_packet_ids', public.memory_summaries_source_packet_ids(summary), 'packet_count', (summary).packet_count,
+  'confidence', (summary).confidence, 'scope', (summary).scope, 'project_id', (summary).project_id,
+  'coverage_start', (summary).coverage_start, 'coverage_end', (summary).coverage_end, 'valid_until', (summary).valid_until) end;
 comment on function summaries.summary_json is 'A summary as the gateway returns it, with the text of its memory.';
 grant execute on function summaries.summary_json to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/130-summarize.sql
@@ -29755,8 +29708,7 @@ begin
       summaries.summary_heading(store_summary.scope_type, store_summary.scope_value) || e'\n' || summary_text),
     jsonb_strip_nulls(jsonb_build_object('creator', 'job', 'source', 'l9-memory', 'agent', 'job', 'model', store_summary.model)),
     summaries.newest_sources(source_packet_ids), audience.ttl, audience.project_id, audience.branch, audience.scope,
-    audience.tenant_id, audience.org_id, audience.user_id,
-    clock_timestamp(), clock_timestamp(), clock_timestamp())
+    audience.tenant_id, audience.org_id, audience.user_id, clock_timestamp(), clock_timestamp(), clock_timestamp())
   on conflict do nothing
   returning p.packet_id into packet_id;
   if packet_id is null then
@@ -29843,8 +29795,7 @@ create trigger _500_audit after insert or update on public.extraction_settings
     '', 'is_enabled', 'kinds', 'scopes', 'writes_summaries', 'tokens_per_day');
 --! EndIncluded 190-extraction/010-extraction-settings.sql
 --! Included 190-extraction/020-set-extraction-settings.sql
--- Administrators switch extraction and written summaries on and off here, over GraphQL and psql, and set their
--- limits.
+-- Administrators switch extraction and written summaries on and off here, over GraphQL and psql, and set their limits.
 create function public.set_extraction_settings(is_enabled boolean default null, kinds text[] default null,
   scopes text[] default null, writes_summaries boolean default null, tokens_per_day bigint default null,
   tenant_id uuid default null) returns public.extraction_settings
@@ -30486,8 +30437,8 @@ with policies as (
   -- The policies as PostgreSQL stores them. The claims that a policy calls tell which rule it states.
   select
     r.role, p.polpermissive as is_permissive,
-    case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete'
-      else 'all' end as command,
+    case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end
+      as command,
     coalesce(pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as qual,
     coalesce(pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid), pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as new_qual
   from pg_catalog.pg_policy p
@@ -30499,8 +30450,9 @@ with policies as (
     r.role,
     pg_catalog.has_table_privilege(r.role, 'public.packet_store', 'select')
       and coalesce(bool_or(p.is_permissive and p.command in ('all', 'select')), false) as may_read,
-    coalesce(bool_or(p.is_permissive and p.command in ('all', 'select') and p.qual !~ 'current_scopes\('),
-    false) as reads_any_scope, pg_catalog.has_any_column_privilege(r.role, 'public.packet_store', 'insert')
+    coalesce(bool_or(p.is_permissive and p.command in ('all', 'select') and p.qual !~ 'current_scopes\('), false)
+      as reads_any_scope,
+    pg_catalog.has_any_column_privilege(r.role, 'public.packet_store', 'insert')
       and coalesce(bool_or(p.is_permissive and p.command in ('all', 'insert')), false) as may_write,
     coalesce(bool_or(p.is_permissive and p.command in ('all', 'insert') and p.new_qual !~ 'current_writable_scopes\('), false)
       as writes_any_scope,
@@ -30601,27 +30553,11 @@ begin
         and p.scope = any (me.readable_scopes)
         and identity.has_project(me, p.project_id));
   -- Keep the columns that policies use and clear the contents, which no caller may see after expiry.
-  memory.envelope := null;
-  memory.content := null;
-  memory.routing := null;
-  memory.provenance := null;
-  memory.metadata := jsonb_build_object('creator', memory.metadata -> 'creator');
-  memory.thread_id := null;
-  memory.speaker := null;
-  memory."timestamp" := null;
-  memory.parent_ids := null;
-  memory.tags := null;
-  memory.language := null;
-  memory.words := null;
-  memory.content_hash := null;
-  memory.identity_hash := null;
-  memory.title := null;
-  memory.archived_at := null;
-  memory.correlation_id := null;
-  memory.branch := null;
-  memory.session_id := null;
-  memory.trace_id := null;
-  return memory;
+  return jsonb_populate_record(memory, jsonb_build_object(
+    'envelope', null, 'content', null, 'routing', null, 'provenance', null, 'thread_id', null, 'speaker', null,
+    'timestamp', null, 'parent_ids', null, 'tags', null, 'language', null, 'words', null, 'content_hash', null,
+    'identity_hash', null, 'title', null, 'archived_at', null, 'correlation_id', null, 'branch', null, 'session_id', null,
+    'trace_id', null, 'metadata', jsonb_build_object('creator', memory.metadata -> 'creator')));
 end
 $$;
 comment on function access.get_expired_memory is 'Owner, scope and project of an expired memory that waits for cleanup, without '
@@ -30829,8 +30765,7 @@ grant execute on function archive.pointer_of, archive.hash_of to l9_agent, l9_ad
 grant execute on function archive.max_piece_bytes, archive.pieces_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/010-limits.sql
 --! Included 205-archive/020-archive-settings.sql
--- Which parts of a session a tenant archives. Administrators set it over GraphQL and psql; prepare_session_archive()
--- reads it.
+-- Which parts of a session a tenant archives. Administrators set it over GraphQL and psql; prepare_session_archive() reads it.
 create table public.archive_settings (
   tenant_id uuid primary key references public.tenants,
   archive_fields text[] not null default '{}',
@@ -31075,8 +31010,8 @@ create table public.archive_blobs (
   constraint blob_within_limit check (octet_length(blob) between 30 and archive.max_blob_bytes())
 );
 -- Encrypted bytes can't be compressed.
-alter table public.archive_blobs alter column blob set storage external, alter column content_hash
-  set statistics 0, alter column blob set statistics 0;
+alter table public.archive_blobs alter column blob set storage external,
+  alter column content_hash set statistics 0, alter column blob set statistics 0;
 comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres.';
 comment on column public.archive_blobs.archive_id is 'The archive, which is entered after its bytes.';
 comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
@@ -31260,13 +31195,11 @@ begin
   answer.tenant_id := me.tenant_id;
   insert into archive.prepared_sessions (
     archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary,
-    started_at, ended_at, message_count, messages_given,
-    tags, redacted)
+    started_at, ended_at, message_count, messages_given, tags, redacted)
   values (
     answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id',
-    document ->> 'tool_name',
-    left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200), summary,
-    kinds.field_time(document -> 'timestamp'), kinds.field_time(document -> 'ended_at'),
+    document ->> 'tool_name', left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200),
+    summary, kinds.field_time(document -> 'timestamp'), kinds.field_time(document -> 'ended_at'),
     coalesce(jsonb_array_length(document -> 'messages'), 0),
     case when jsonb_typeof(session -> 'messages') = 'array' then jsonb_array_length(session -> 'messages') else 0 end,
     array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);
@@ -31305,8 +31238,8 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform archive.own_prepared(announce_archive_blob.archive_id);
-  if octet_length(announce_archive_blob.content_hash) is distinct
-      from 32 or coalesce(cardinality(connectors), 0) not between 1 and 8
+  if octet_length(announce_archive_blob.content_hash) is distinct from 32
+    or coalesce(cardinality(connectors), 0) not between 1 and 8
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed', 'blob');
   end if;
@@ -31459,14 +31392,12 @@ begin
   delete from archive.pending_deletions d where d.archive_id = store_session_archive.archive_id;
   insert into public.session_archives (
     archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count,
-    messages_given, tags, schema_version, connectors,
-    key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
+    messages_given, tags, schema_version, connectors, key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
   values (
     archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at,
-    prepared.ended_at,
-    source."timestamp", prepared.message_count, prepared.messages_given, prepared.tags, '1', connectors, key_id,
-    prepared.redacted, fingerprint,
-    to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
+    prepared.ended_at, source."timestamp", prepared.message_count, prepared.messages_given, prepared.tags, '1', connectors,
+    key_id, prepared.redacted, fingerprint, to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])),
+    packet_id, me.creator)
   returning * into stored;
   insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
   perform audit.write_audit('ARCHIVE', 'session_archives', archive_id, prepared.project_id, prepared.scope,
@@ -31602,8 +31533,7 @@ grant execute on function archive.find_archived, archive.own_prepared, archive.s
 grant usage on type public.archived_session, archive.succession to l9_agent, l9_admin;
 --! EndIncluded 205-archive/070-finish-session-archive.sql
 --! Included 205-archive/075-may-be-summarized.sql
--- Whether a chat model may read a session to write its summary. The gateway asks before it sends a prepared session
--- to a model.
+-- Whether a chat model may read a session to write its summary. The gateway asks before it sends a prepared session to a model.
 create function archive.may_be_summarized(archive_id uuid) returns boolean
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -31626,8 +31556,7 @@ create type archive.opened_session as (archive_id uuid, tenant_id uuid, content_
   connectors text[], key_id text, wrapped_key bytea, blob bytea, creator text, source text);
 comment on type archive.opened_session is 'What is needed to fetch and decrypt the bytes of an archive; with blob, its bytes.';
 
--- Bytes of one piece come along with the key, which saves a second call for most sessions; larger ones are read piece
--- by piece.
+-- Bytes of one piece come along with the key, which saves a second call for most sessions; larger ones are read piece by piece.
 create function archive.open_session_archive(pointer text, with_blob boolean default false, archive_id uuid default null)
 returns archive.opened_session
 language plpgsql volatile security definer set search_path = ''
@@ -31974,8 +31903,7 @@ comment on function archive.note_deletion is 'Says that the bytes of an archive 
 grant execute on function archive.bytes_to_delete, archive.note_deletion to l9_worker;
 --! EndIncluded 205-archive/110-collect-archives.sql
 --! Included 205-archive/310-storage-prices.sql
--- What storage costs a tenant, by connector and day. set_storage_price() writes it; estimate_storage_cost()
--- multiplies by it.
+-- What storage costs a tenant, by connector and day. set_storage_price() writes it; estimate_storage_cost() multiplies by it.
 create table public.storage_prices (
   tenant_id uuid not null references public.tenants,
   connector text not null,
@@ -32084,8 +32012,7 @@ comment on function public.set_storage_price is 'Sets what a connector costs fro
 grant execute on function public.set_storage_price to l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/320-set-storage-price.sql
 --! Included 205-archive/330-estimate-storage-cost.sql
--- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new
--- archive.
+-- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new archive.
 create type public.storage_cost_estimate as (bytes bigint, redundancy integer, connector text, one_off_cost numeric,
   monthly_cost numeric, currency text, price public.storage_prices, reason text, disclaimer text);
 comment on type public.storage_cost_estimate is 'What it would cost to store and keep some bytes.';
@@ -32101,8 +32028,7 @@ comment on column public.storage_cost_estimate.price is
 comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
 comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
 
--- A null price makes its cost null by arithmetic; the reason is put together afterwards from the prices that are
--- missing.
+-- A null price makes its cost null by arithmetic; the reason is put together afterwards from the prices that are missing.
 create function public.estimate_storage_cost(
   bytes bigint default null, redundancy integer default null, connector text default null, pointer text default null)
 returns public.storage_cost_estimate
@@ -32255,8 +32181,7 @@ $$;
 comment on function views.check_page is 'Raises L9LIM unless k is from 1 to 500.';
 --! EndIncluded 210-views/020-check-page.sql
 --! Included 210-views/022-audit-read-of-view.sql
--- The audit row of a call that read a materialized view. The functions that read the views call it before they
--- return.
+-- The audit row of a call that read a materialized view. The functions that read the views call it before they return.
 create function views.audit_read_of_view(function_name text, table_name text, project_id text, row_count integer,
   ids uuid[] default null)
 returns void
@@ -32312,6 +32237,7 @@ create unique index mv_agent_recent_important_key on views.mv_agent_recent_impor
 create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_agent_recent_important is 'The 100 memories of the last 30 days with the highest combined '
   'score of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
+comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column views.mv_agent_recent_important.access_count is
   'How often the memory had been found or read at the last refresh.';
 comment on column views.mv_agent_recent_important.combined_score is
@@ -32370,8 +32296,7 @@ comment on function public.agent_recent_important is
 grant execute on function public.agent_recent_important to l9_agent, l9_admin;
 --! EndIncluded 210-views/030-agent-recent-important.sql
 --! Included 210-views/040-entity-graph.sql
--- An overview of the entity graph with sums: the view, and the function by which callers read it over GraphQL and
--- psql.
+-- An overview of the entity graph with sums: the view, and the function by which callers read it over GraphQL and psql.
 create materialized view views.mv_entity_graph as
 select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id,
   e.project_id, e.scope, e.ttl
@@ -32526,8 +32451,7 @@ comment on function public.high_confidence_facts is
 grant execute on function public.high_confidence_facts to l9_agent, l9_admin;
 --! EndIncluded 210-views/050-high-confidence-facts.sql
 --! Included 210-views/055-recurring-lessons.sql
--- The lessons that agents learned again and again: the view, and the function by which callers read it over GraphQL
--- and psql.
+-- The lessons that agents learned again and again: the view, and the function by which callers read it over GraphQL and psql.
 create materialized view views.mv_recurring_lessons as
 select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.agent_count, r.last_seen,
   r.confidence * (1 + ln(r.agent_count))
@@ -32549,8 +32473,7 @@ comment on column public.recurring_lesson.weight is
   'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
 
--- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the
--- caller.
+-- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the caller.
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
 returns setof public.recurring_lesson
 language plpgsql volatile security definer set search_path = ''
@@ -32647,6 +32570,27 @@ comment on function public.reflection_patterns is 'Statistics of reflections by 
   'READ audit row. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 grant execute on function public.reflection_patterns to l9_agent, l9_admin;
 --! EndIncluded 210-views/060-reflection-patterns.sql
+--! Included 210-views/065-columns-of-views.sql
+-- Comments on those columns of the materialized views that show a row of a table: they are copied from the table. The comments
+-- on the others stand beside their views.
+do $$
+declare
+  shown record;
+begin
+  for shown in
+    select v.relname, a.attname, col_description(o.attrelid, o.attnum) || ' As of the last refresh.' as meaning
+    from (values ('mv_agent_recent_important', 'packet_store'), ('mv_entity_graph', 'entity_relationships'),
+      ('mv_high_confidence_facts', 'knowledge_facts'), ('mv_recurring_lessons', 'reflection_store'),
+      ('mv_reflection_patterns', 'reflection_store')) as s (view_name, table_name)
+    join pg_class v on v.relname = s.view_name and v.relnamespace = 'views'::regnamespace
+    join pg_attribute a on a.attrelid = v.oid and a.attnum > 0 and col_description(v.oid, a.attnum) is null
+    join pg_attribute o on o.attrelid = format('public.%I', s.table_name)::regclass and o.attname = a.attname
+  loop
+    execute format('comment on column views.%I.%I is %L', shown.relname, shown.attname, shown.meaning);
+  end loop;
+end
+$$;
+--! EndIncluded 210-views/065-columns-of-views.sql
 --! Included 210-views/070-refresh-memory-views.sql
 -- Refreshes the materialized views. The gateway's daily job calls the procedure, and administrators may do so over
 -- GraphQL and psql.
@@ -32849,8 +32793,7 @@ begin
     union all select r.created_at, 16, 'session_archives', r.archive_id, r.packet_id, r.source_tool, r.creator, r.project_id,
       r.scope, r.correlation_id, r.session_id from saved m join public.session_archives r on r.packet_id = m.packet_id
     union all select a.accessed_at, 17, 'memory_access_log', a.access_id, t.packet_id, a.access_context, a.agent_id,
-      t.project_id, t.scope,
-      t.correlation_id, t.session_id
+      t.project_id, t.scope, t.correlation_id, t.session_id
     from (
       select 'memory' as type, m.packet_id as id, m.packet_id, m.project_id, m.scope, m.correlation_id, m.session_id
       from saved m
@@ -32907,8 +32850,7 @@ grant execute on function kinds.field_number, kinds.field_boolean, kinds.field_d
 grant execute on function kinds.field_time to l9_platform_admin;
 --! EndIncluded 210-views/100-field-values.sql
 --! Included 210-views/110-create-view.sql
--- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in
--- kind.
+-- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in kind.
 create function kinds.view_name(kind text) returns text
 language sql immutable parallel safe
 -- A plural that says what the rows are.
@@ -33024,13 +32966,10 @@ begin
     end loop;
   end loop;
   meanings := meanings || jsonb_build_object(
-    'id', 'The memory.',
-    'tags', 'The tags of the memory.',
+    'id', 'The memory.', 'tags', 'The tags of the memory.',
     'content_hash', 'The content hash of the memory in hexadecimal digits.',
-    'ts', 'When it happened: the event time of the memory.',
-    'expires_at', 'From when on nobody can read it; null: it stays.',
-    'created_at', 'When the memory was saved.',
-    'updated_at', 'When a caller last changed the memory.');
+    'ts', 'When it happened: the event time of the memory.', 'expires_at', 'From when on nobody can read it; null: it stays.',
+    'created_at', 'When the memory was saved.', 'updated_at', 'When a caller last changed the memory.');
   execute format(
     $sql$create view cortex.%I with (security_invoker = true) as
       select %s, p.tags, encode(p.content_hash, 'hex') as content_hash, p."timestamp" as ts, p.ttl as expires_at,
@@ -33059,9 +32998,8 @@ begin
     select *
     from (values
       ('document', 'document'), ('section', 'section'), ('runbook', 'runbook'), ('pr_context', 'pr_context'),
-        ('ddl_history', 'ddl'),
-      ('release_note', 'release_note'), ('change_log', 'change'), ('issue_log', 'issue'), ('adr_decision', 'decision'),
-      ('todo_log', 'todo')
+      ('ddl_history', 'ddl'), ('release_note', 'release_note'), ('change_log', 'change'), ('issue_log', 'issue'),
+      ('adr_decision', 'decision'), ('todo_log', 'todo')
     ) as v (name, kind)
   loop
     call kinds.create_older_view(older.name, older.kind);
@@ -33460,8 +33398,7 @@ $$;
 comment on function forgetting.erase_user is 'Replaces the name of a user, who is deactivated. Audit rows refer to the user_id.';
 --! EndIncluded 220-forgetting/070-erase-user.sql
 --! Included 220-forgetting/080-erase-marked.sql
--- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call
--- erase_marked().
+-- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call erase_marked().
 create type public.erasure as (erasure_id uuid, memories integer, removed jsonb);
 comment on type public.erasure is 'The result of an erasure.';
 comment on column public.erasure.erasure_id is 'The id that the tombstones and audit rows of this erasure have.';

@@ -71,10 +71,10 @@ create unique index relationship_triple_unique on public.entity_relationships
   (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;
 -- One index for each direction, most confident first. The scope comes before the confidence, so a scan never skips rows of
 -- scopes that the caller can't read.
-create index entity_relationships_outgoing_idx on public.entity_relationships (tenant_id, source_normalized, scope,
-  confidence desc);
-create index entity_relationships_incoming_idx on public.entity_relationships (tenant_id, target_normalized, scope,
-  confidence desc);
+create index entity_relationships_outgoing_idx
+  on public.entity_relationships (tenant_id, source_normalized, scope, confidence desc);
+create index entity_relationships_incoming_idx
+  on public.entity_relationships (tenant_id, target_normalized, scope, confidence desc);
 create index entity_relationships_readers_idx on public.entity_relationships (tenant_id, scope, relationship_id);
 create index entity_relationships_source_idx on public.entity_relationships (source_packet);
 comment on index public.relationship_triple_unique is

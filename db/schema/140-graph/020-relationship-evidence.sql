@@ -29,12 +29,11 @@ create table public.relationship_evidence (
 ) with (fillfactor = 90);
 -- Deferred, because a relationship is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
-  foreign key (relationship_id, source_packet, creator) references public.relationship_evidence (relationship_id, packet_id,
-    creator)
-  deferrable initially deferred;
+  foreign key (relationship_id, source_packet, creator)
+  references public.relationship_evidence (relationship_id, packet_id, creator) deferrable initially deferred;
 alter table public.relationship_evidence
-  alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by
-    set statistics 0;
+  alter column source_entity set statistics 0, alter column target_entity set statistics 0,
+  alter column extracted_by set statistics 0;
 comment on table public.relationship_evidence is 'Evidence of relationships: which agent states a relationship from which '
   'memory, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';

@@ -33,8 +33,7 @@ begin
     select v.relationship_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.relationship_id
   ), sums as (
     select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents,
-      bool_or(s.is_from_admin) as is_from_admin,
-      min(s.created_at) as first_seen, max(s.last_seen) as last_seen
+      bool_or(s.is_from_admin) as is_from_admin, min(s.created_at) as first_seen, max(s.last_seen) as last_seen
     from stated s group by s.relationship_id
   ), spelled as (
     select distinct on (s.relationship_id) s.relationship_id, s.source_entity, s.target_entity

@@ -1,5 +1,4 @@
--- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call
--- walk_graph().
+-- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call walk_graph().
 create type public.graph_step as (source_entity text, relationship_type text, target_entity text, direction text,
   confidence double precision, relationship_ids uuid[], creator text, source text);
 comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';

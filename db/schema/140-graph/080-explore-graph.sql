@@ -1,5 +1,4 @@
--- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL
--- shows.
+-- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL shows.
 create type public.graph_path as (entity text, confidence double precision, depth integer, steps public.graph_step[]);
 comment on type public.graph_path is 'An entity that was reached, and the best path to it.';
 comment on column public.graph_path.entity is 'The entity that was reached.';
@@ -33,8 +32,7 @@ return array(
 comment on function graph.with_creators is 'The steps of a path, each with who stated it.';
 grant execute on function graph.with_creators to l9_agent, l9_admin, l9_platform_admin;
 
--- Checks the arguments, lets walk_graph() do the walk, and adds who stated each step only to the paths that are
--- returned.
+-- Checks the arguments, lets walk_graph() do the walk, and adds who stated each step only to the paths that are returned.
 create function public.explore_graph(entity text, depth integer default 2, types text[] default null,
   min_confidence double precision default 0, "limit" integer default 50) returns public.graph_exploration
 language plpgsql volatile set search_path = ''

@@ -1,5 +1,4 @@
--- Facts take part in the graph beside relationships: named_entities() and the graph retriever of a search call these
--- functions.
+-- Facts take part in the graph beside relationships: named_entities() and the graph retriever of a search call these functions.
 -- Facts about entities: a fact whose object is a plain value counts for its subject.
 create function graph.entities_of_facts(names text[]) returns text[]
 language plpgsql stable set search_path = '' set enable_seqscan = off

@@ -64,8 +64,7 @@ end
 $$;
 comment on function search.check_search_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
--- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both
--- succeed.
+-- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both succeed.
 create function public.set_search_settings(lexical_weight real default null, semantic_weight real default null,
   context_weight real default null, uses_chunks boolean default null, chunk_weight real default null,
   thread_weight real default null, next_weight real default null, speaker_boost real default null,

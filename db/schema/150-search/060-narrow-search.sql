@@ -145,8 +145,7 @@ end
 $$;
 comment on function search.with_contexts is 'Those of the memories ids of the search that follow another one in their thread.';
 
--- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of
--- another.
+-- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of another.
 create function search.narrow_search(request search.search_request) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$

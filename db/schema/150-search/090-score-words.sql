@@ -1,5 +1,4 @@
--- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has
--- collected.
+-- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has collected.
 create function search.query_words(query text, languages text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
@@ -47,8 +46,8 @@ begin
     from public.packet_store p
     cross join lateral (select array[p.words] as words offset 0) w
     where p.packet_id = any (ids || array(
-        select i.id from unnest(case when context_ids is distinct
-          from ids then context_ids end) as i (id) union select r.predecessor_id from pairs r))
+        select i.id from unnest(case when context_ids is distinct from ids then context_ids end) as i (id)
+        union select r.predecessor_id from pairs r))
       and (request.as_of is null or p.updated_at <= request.as_of)
   ), own as materialized (
     select t.packet_id, t.length, t.occurrences from unnest(ids) as i (id) join texts t on t.packet_id = i.id

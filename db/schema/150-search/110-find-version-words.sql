@@ -4,8 +4,7 @@
 -- A search as of a time reads the versions that were replaced after it.
 create index packet_versions_until_idx on public.packet_versions (tenant_id, valid_until);
 
--- Tests the old texts for beginnings of the words first, which is cheap, and makes the words of the 500 likeliest
--- only.
+-- Tests the old texts for beginnings of the words first, which is cheap, and makes the words of the 500 likeliest only.
 create function search.find_version_words(request search.search_request, lexemes text[], weights ranking.word_weights)
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0

@@ -40,8 +40,7 @@ end
 $$;
 comment on function search.score_vectors is 'Compares vectors one by one: of these memories or, if null, of all that match.';
 
--- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the
--- plan.
+-- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the plan.
 create function search.score_own_vectors(request search.search_request, embedding_type text, ids uuid[])
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0

@@ -1,5 +1,4 @@
--- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph
--- and deep.
+-- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph and deep.
 create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
 comment on type search.graph_matches is 'The answer of the graph retriever. memories: best first; entities: those that the query '
   'names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';

@@ -40,8 +40,7 @@ begin
   request.own_row_condition := search.own_conditions('m', scopes, only_project, request.branch);
   request.word_filter := row(
     scopes, only_project, false, null, null, kinds, packets.wanted_tag_keys(tags), tags_match = 'all', since, until, thread_id,
-    creator, packet_id, as_of,
-    speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
+    creator, packet_id, as_of, speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
   request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch),
     field_conditions, search.archived_condition('p', request.hides_archived),
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);

@@ -11,8 +11,7 @@ end
 $$;
 comment on function find.check_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
--- Inserts the defaults first and locks the row, so that two administrators who change different weights at once both
--- succeed.
+-- Inserts the defaults first and locks the row, so that two administrators who change different weights at once both succeed.
 create function public.set_find_settings(match_weight real default null, recency_weight real default null,
   proximity_weight real default null, citation_weight real default null, half_life_days jsonb default null,
   tenant_id uuid default null) returns public.find_settings

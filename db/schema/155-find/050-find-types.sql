@@ -1,5 +1,4 @@
--- The types of memory_find: what callers get (found_memory, find_suggestion, find_result), and what its steps hand
--- on.
+-- The types of memory_find: what callers get (found_memory, find_suggestion, find_result), and what its steps hand on.
 create type public.found_memory as (packet_id uuid, access_id uuid, kind text, title text, snippet text, score real,
   confidence real, fields jsonb, is_cut boolean, scope text, project_id text, branch text, updated_at timestamptz,
   route_used text, explanation jsonb, standing public.standing);

@@ -1,5 +1,4 @@
--- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after
--- each route.
+-- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after each route.
 create function find.lean_fields(fields jsonb) returns jsonb
 language sql immutable parallel safe
 return (
@@ -41,8 +40,7 @@ begin
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
   ), measured as (
     select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp",
-      h.half_life_days,
-      search.recency(now() - p."timestamp", h.half_life_days) as recency,
+      h.half_life_days, search.recency(now() - p."timestamp", h.half_life_days) as recency,
       (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
       find.citation_share(r.agents) as citation_share, r.agents,

@@ -1,5 +1,4 @@
--- Computes any version of a world from its updates. recompute_world(), get_world_model() and diff_world() call
--- fold_world().
+-- Computes any version of a world from its updates. recompute_world(), get_world_model() and diff_world() call fold_world().
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
 create function world_model.world_lineage(audience_id uuid, version integer) returns int4multirange

@@ -1,5 +1,4 @@
--- Checks an insight before it is applied. apply_world_update() calls check_insight(), which calls the others for each
--- entity.
+-- Checks an insight before it is applied. apply_world_update() calls check_insight(), which calls the others for each entity.
 create function world_model.check_keys(value jsonb, allowed text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$

@@ -74,9 +74,8 @@ begin
     begin
       lesson_packet := (public.save_memory(
         reflect.content, scope => target_scope, project_id => reflect.project_id, branch => coalesce(target_branch, '*'),
-        kind => 'reflection', tags => reflect.tags,
-        thread_id => reflect.thread_id, parent_ids => reflect.learned_from, ttl => reflect.expires_at,
-        importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
+        kind => 'reflection', tags => reflect.tags, thread_id => reflect.thread_id, parent_ids => reflect.learned_from,
+        ttl => reflect.expires_at, importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
     exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
       get stacked diagnostics refused_field = column_name, refused_message = message_text;
       if refused_field <> 'parent_ids' then
@@ -109,25 +108,13 @@ language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
 volatile set search_path = ''
 return pg_catalog.jsonb_build_object(
-  'reflection_id', (reflection).reflection_id,
-  'packet_id', (reflection).source_packet,
-  'content', public.reflection_store_content(reflection),
-  'reflection_type', (reflection).reflection_type,
-  'context', (reflection).context,
-  'entities', (reflection).entities,
-  'tags', public.reflection_store_tags(reflection),
-  'confidence', (reflection).confidence,
-  'priority', (reflection).priority,
-  'times_seen', (reflection).times_seen,
-  'agent_count', (reflection).agent_count,
-  'scope', (reflection).scope,
-  'project_id', (reflection).project_id,
-  'branch', public.reflection_store_branch(reflection),
-  'source_agent', (reflection).source_agent,
-  'creator', (reflection).creator,
-  'source', (reflection).source,
-  'created_at', (reflection).created_at,
-  'last_seen', (reflection).last_seen,
-  'expires_at', (reflection).ttl);
+  'reflection_id', (reflection).reflection_id, 'packet_id', (reflection).source_packet,
+  'content', public.reflection_store_content(reflection), 'reflection_type', (reflection).reflection_type,
+  'context', (reflection).context, 'entities', (reflection).entities, 'tags', public.reflection_store_tags(reflection),
+  'confidence', (reflection).confidence, 'priority', (reflection).priority, 'times_seen', (reflection).times_seen,
+  'agent_count', (reflection).agent_count, 'scope', (reflection).scope, 'project_id', (reflection).project_id,
+  'branch', public.reflection_store_branch(reflection), 'source_agent', (reflection).source_agent,
+  'creator', (reflection).creator, 'source', (reflection).source, 'created_at', (reflection).created_at,
+  'last_seen', (reflection).last_seen, 'expires_at', (reflection).ttl);
 comment on function reflection.reflection_json is 'A reflection as the gateway returns it, with the text and tags of its memory.';
 grant execute on function reflection.reflection_json to l9_agent, l9_admin, l9_platform_admin;

@@ -28,8 +28,7 @@ begin
   -- What makes a memory a lesson of these types is left to current_condition.
   request.word_filter := row(
     request.requested_scopes, request.project_id, false, null, null, '{reflection}', packets.wanted_tag_keys(tags),
-    tags_match = 'all',
-    null, null, null, null, null, null, null, null, request.branch, null)::ranking.word_filter;
+    tags_match = 'all', null, null, null, null, null, null, null, null, request.branch, null)::ranking.word_filter;
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),

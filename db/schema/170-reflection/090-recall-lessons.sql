@@ -4,9 +4,8 @@ language sql stable set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
     r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence,
-    r.times_seen,
-    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch,
-    r.agent_count, h.standing
+    r.times_seen, r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance,
+    h.branch, r.agent_count, h.standing
   )::public.recalled_lesson order by place), '{}')
   from pg_catalog.generate_subscripts(hits, 1) as place
   cross join lateral (select (hits[place]).*) as h

@@ -29,9 +29,9 @@ create table public.task_reflections (
 );
 alter table public.task_reflections
   alter column task_id set statistics 0, alter column description set statistics 0, alter column what_worked set statistics 0,
-  alter column what_failed set statistics 0, alter column recommendations set statistics 0, alter column related_decisions
-    set statistics 0,
-  alter column metrics_improved set statistics 0, alter column metrics_degraded set statistics 0;
+  alter column what_failed set statistics 0, alter column recommendations set statistics 0,
+  alter column related_decisions set statistics 0, alter column metrics_improved set statistics 0,
+  alter column metrics_degraded set statistics 0;
 -- One row for a task of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
 create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;

@@ -1,5 +1,4 @@
--- The links between tasks and lessons. link_lesson() writes them; the fields of tasks and lessons in GraphQL read
--- them.
+-- The links between tasks and lessons. link_lesson() writes them; the fields of tasks and lessons in GraphQL read them.
 create table public.task_reflection_lessons (
   task_reflection_id uuid not null references public.task_reflections on delete cascade,
   reflection_id uuid not null references public.reflection_store on delete cascade,

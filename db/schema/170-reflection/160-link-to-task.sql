@@ -10,8 +10,8 @@ begin
   select t.* into task
   from public.task_reflections t
   where t.tenant_id = me.tenant_id and t.scope = link_to_task.scope and t.project_id is not distinct from link_to_task.project_id
-    and t.org_id is not distinct from me.org_id and t.user_id is not distinct
-      from me.user_id and t.task_id = link_to_task.task_id;
+    and t.org_id is not distinct from me.org_id and t.user_id is not distinct from me.user_id
+    and t.task_id = link_to_task.task_id;
   if not found then
     task := public.reflect_on_task(
       link_to_task.task_id, 'not described yet', scope => link_to_task.scope, project_id => link_to_task.project_id);

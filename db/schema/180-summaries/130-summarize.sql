@@ -1,5 +1,4 @@
--- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the
--- summary.
+-- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the summary.
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 comment on type public.summarize_result is
   'The result of summarize(): the status, and either the saved summary or the due ones with their sources.';
@@ -91,21 +90,11 @@ language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
 volatile set search_path = ''
 return case when (summary).summary_id is not null then pg_catalog.jsonb_build_object(
-  'summary_id', (summary).summary_id,
-  'packet_id', (summary).source_packet,
-  'scope_type', (summary).scope_type,
-  'scope_value', (summary).scope_value,
-  'summary_text', public.memory_summaries_summary_text(summary),
-  'key_facts', (summary).key_facts,
-  'key_entities', (summary).key_entities,
-  'key_decisions', (summary).key_decisions,
-  'source_packet_ids', public.memory_summaries_source_packet_ids(summary),
-  'packet_count', (summary).packet_count,
-  'confidence', (summary).confidence,
-  'scope', (summary).scope,
-  'project_id', (summary).project_id,
-  'coverage_start', (summary).coverage_start,
-  'coverage_end', (summary).coverage_end,
-  'valid_until', (summary).valid_until) end;
+  'summary_id', (summary).summary_id, 'packet_id', (summary).source_packet, 'scope_type', (summary).scope_type,
+  'scope_value', (summary).scope_value, 'summary_text', public.memory_summaries_summary_text(summary),
+  'key_facts', (summary).key_facts, 'key_entities', (summary).key_entities, 'key_decisions', (summary).key_decisions,
+  'source_packet_ids', public.memory_summaries_source_packet_ids(summary), 'packet_count', (summary).packet_count,
+  'confidence', (summary).confidence, 'scope', (summary).scope, 'project_id', (summary).project_id,
+  'coverage_start', (summary).coverage_start, 'coverage_end', (summary).coverage_end, 'valid_until', (summary).valid_until) end;
 comment on function summaries.summary_json is 'A summary as the gateway returns it, with the text of its memory.';
 grant execute on function summaries.summary_json to l9_agent, l9_admin;

@@ -42,8 +42,7 @@ begin
       summaries.summary_heading(store_summary.scope_type, store_summary.scope_value) || e'\n' || summary_text),
     jsonb_strip_nulls(jsonb_build_object('creator', 'job', 'source', 'l9-memory', 'agent', 'job', 'model', store_summary.model)),
     summaries.newest_sources(source_packet_ids), audience.ttl, audience.project_id, audience.branch, audience.scope,
-    audience.tenant_id, audience.org_id, audience.user_id,
-    clock_timestamp(), clock_timestamp(), clock_timestamp())
+    audience.tenant_id, audience.org_id, audience.user_id, clock_timestamp(), clock_timestamp(), clock_timestamp())
   on conflict do nothing
   returning p.packet_id into packet_id;
   if packet_id is null then

@@ -1,5 +1,4 @@
--- Administrators switch extraction and written summaries on and off here, over GraphQL and psql, and set their
--- limits.
+-- Administrators switch extraction and written summaries on and off here, over GraphQL and psql, and set their limits.
 create function public.set_extraction_settings(is_enabled boolean default null, kinds text[] default null,
   scopes text[] default null, writes_summaries boolean default null, tokens_per_day bigint default null,
   tenant_id uuid default null) returns public.extraction_settings

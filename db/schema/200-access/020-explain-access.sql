@@ -39,27 +39,11 @@ begin
         and p.scope = any (me.readable_scopes)
         and identity.has_project(me, p.project_id));
   -- Keep the columns that policies use and clear the contents, which no caller may see after expiry.
-  memory.envelope := null;
-  memory.content := null;
-  memory.routing := null;
-  memory.provenance := null;
-  memory.metadata := jsonb_build_object('creator', memory.metadata -> 'creator');
-  memory.thread_id := null;
-  memory.speaker := null;
-  memory."timestamp" := null;
-  memory.parent_ids := null;
-  memory.tags := null;
-  memory.language := null;
-  memory.words := null;
-  memory.content_hash := null;
-  memory.identity_hash := null;
-  memory.title := null;
-  memory.archived_at := null;
-  memory.correlation_id := null;
-  memory.branch := null;
-  memory.session_id := null;
-  memory.trace_id := null;
-  return memory;
+  return jsonb_populate_record(memory, jsonb_build_object(
+    'envelope', null, 'content', null, 'routing', null, 'provenance', null, 'thread_id', null, 'speaker', null,
+    'timestamp', null, 'parent_ids', null, 'tags', null, 'language', null, 'words', null, 'content_hash', null,
+    'identity_hash', null, 'title', null, 'archived_at', null, 'correlation_id', null, 'branch', null, 'session_id', null,
+    'trace_id', null, 'metadata', jsonb_build_object('creator', memory.metadata -> 'creator')));
 end
 $$;
 comment on function access.get_expired_memory is 'Owner, scope and project of an expired memory that waits for cleanup, without '

@@ -1,5 +1,4 @@
--- Which parts of a session a tenant archives. Administrators set it over GraphQL and psql; prepare_session_archive()
--- reads it.
+-- Which parts of a session a tenant archives. Administrators set it over GraphQL and psql; prepare_session_archive() reads it.
 create table public.archive_settings (
   tenant_id uuid primary key references public.tenants,
   archive_fields text[] not null default '{}',

@@ -115,8 +115,8 @@ create table public.archive_blobs (
   constraint blob_within_limit check (octet_length(blob) between 30 and archive.max_blob_bytes())
 );
 -- Encrypted bytes can't be compressed.
-alter table public.archive_blobs alter column blob set storage external, alter column content_hash
-  set statistics 0, alter column blob set statistics 0;
+alter table public.archive_blobs alter column blob set storage external,
+  alter column content_hash set statistics 0, alter column blob set statistics 0;
 comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres.';
 comment on column public.archive_blobs.archive_id is 'The archive, which is entered after its bytes.';
 comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';

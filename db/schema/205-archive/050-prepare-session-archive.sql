@@ -122,13 +122,11 @@ begin
   answer.tenant_id := me.tenant_id;
   insert into archive.prepared_sessions (
     archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary,
-    started_at, ended_at, message_count, messages_given,
-    tags, redacted)
+    started_at, ended_at, message_count, messages_given, tags, redacted)
   values (
     answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id',
-    document ->> 'tool_name',
-    left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200), summary,
-    kinds.field_time(document -> 'timestamp'), kinds.field_time(document -> 'ended_at'),
+    document ->> 'tool_name', left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200),
+    summary, kinds.field_time(document -> 'timestamp'), kinds.field_time(document -> 'ended_at'),
     coalesce(jsonb_array_length(document -> 'messages'), 0),
     case when jsonb_typeof(session -> 'messages') = 'array' then jsonb_array_length(session -> 'messages') else 0 end,
     array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);

@@ -23,8 +23,8 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform archive.own_prepared(announce_archive_blob.archive_id);
-  if octet_length(announce_archive_blob.content_hash) is distinct
-      from 32 or coalesce(cardinality(connectors), 0) not between 1 and 8
+  if octet_length(announce_archive_blob.content_hash) is distinct from 32
+    or coalesce(cardinality(connectors), 0) not between 1 and 8
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed', 'blob');
   end if;

@@ -96,14 +96,12 @@ begin
   delete from archive.pending_deletions d where d.archive_id = store_session_archive.archive_id;
   insert into public.session_archives (
     archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count,
-    messages_given, tags, schema_version, connectors,
-    key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
+    messages_given, tags, schema_version, connectors, key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
   values (
     archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at,
-    prepared.ended_at,
-    source."timestamp", prepared.message_count, prepared.messages_given, prepared.tags, '1', connectors, key_id,
-    prepared.redacted, fingerprint,
-    to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
+    prepared.ended_at, source."timestamp", prepared.message_count, prepared.messages_given, prepared.tags, '1', connectors,
+    key_id, prepared.redacted, fingerprint, to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])),
+    packet_id, me.creator)
   returning * into stored;
   insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
   perform audit.write_audit('ARCHIVE', 'session_archives', archive_id, prepared.project_id, prepared.scope,

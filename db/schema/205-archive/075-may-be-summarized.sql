@@ -1,5 +1,4 @@
--- Whether a chat model may read a session to write its summary. The gateway asks before it sends a prepared session
--- to a model.
+-- Whether a chat model may read a session to write its summary. The gateway asks before it sends a prepared session to a model.
 create function archive.may_be_summarized(archive_id uuid) returns boolean
 language plpgsql stable security definer set search_path = ''
 as $$

@@ -4,8 +4,7 @@ create type archive.opened_session as (archive_id uuid, tenant_id uuid, content_
   connectors text[], key_id text, wrapped_key bytea, blob bytea, creator text, source text);
 comment on type archive.opened_session is 'What is needed to fetch and decrypt the bytes of an archive; with blob, its bytes.';
 
--- Bytes of one piece come along with the key, which saves a second call for most sessions; larger ones are read piece
--- by piece.
+-- Bytes of one piece come along with the key, which saves a second call for most sessions; larger ones are read piece by piece.
 create function archive.open_session_archive(pointer text, with_blob boolean default false, archive_id uuid default null)
 returns archive.opened_session
 language plpgsql volatile security definer set search_path = ''

@@ -1,5 +1,4 @@
--- What storage costs a tenant, by connector and day. set_storage_price() writes it; estimate_storage_cost()
--- multiplies by it.
+-- What storage costs a tenant, by connector and day. set_storage_price() writes it; estimate_storage_cost() multiplies by it.
 create table public.storage_prices (
   tenant_id uuid not null references public.tenants,
   connector text not null,

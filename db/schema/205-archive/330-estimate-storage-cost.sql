@@ -1,5 +1,4 @@
--- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new
--- archive.
+-- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new archive.
 create type public.storage_cost_estimate as (bytes bigint, redundancy integer, connector text, one_off_cost numeric,
   monthly_cost numeric, currency text, price public.storage_prices, reason text, disclaimer text);
 comment on type public.storage_cost_estimate is 'What it would cost to store and keep some bytes.';
@@ -15,8 +14,7 @@ comment on column public.storage_cost_estimate.price is
 comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
 comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
 
--- A null price makes its cost null by arithmetic; the reason is put together afterwards from the prices that are
--- missing.
+-- A null price makes its cost null by arithmetic; the reason is put together afterwards from the prices that are missing.
 create function public.estimate_storage_cost(
   bytes bigint default null, redundancy integer default null, connector text default null, pointer text default null)
 returns public.storage_cost_estimate

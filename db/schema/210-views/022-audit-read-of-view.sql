@@ -1,5 +1,4 @@
--- The audit row of a call that read a materialized view. The functions that read the views call it before they
--- return.
+-- The audit row of a call that read a materialized view. The functions that read the views call it before they return.
 create function views.audit_read_of_view(function_name text, table_name text, project_id text, row_count integer,
   ids uuid[] default null)
 returns void

@@ -24,6 +24,7 @@ create unique index mv_agent_recent_important_key on views.mv_agent_recent_impor
 create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, combined_score desc);
 comment on materialized view views.mv_agent_recent_important is 'The 100 memories of the last 30 days with the highest combined '
   'score of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
+comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column views.mv_agent_recent_important.access_count is
   'How often the memory had been found or read at the last refresh.';
 comment on column views.mv_agent_recent_important.combined_score is

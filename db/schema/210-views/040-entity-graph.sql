@@ -1,5 +1,4 @@
--- An overview of the entity graph with sums: the view, and the function by which callers read it over GraphQL and
--- psql.
+-- An overview of the entity graph with sums: the view, and the function by which callers read it over GraphQL and psql.
 create materialized view views.mv_entity_graph as
 select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id,
   e.project_id, e.scope, e.ttl

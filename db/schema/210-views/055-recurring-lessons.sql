@@ -1,5 +1,4 @@
--- The lessons that agents learned again and again: the view, and the function by which callers read it over GraphQL
--- and psql.
+-- The lessons that agents learned again and again: the view, and the function by which callers read it over GraphQL and psql.
 create materialized view views.mv_recurring_lessons as
 select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.agent_count, r.last_seen,
   r.confidence * (1 + ln(r.agent_count))
@@ -21,8 +20,7 @@ comment on column public.recurring_lesson.weight is
   'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
 
--- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the
--- caller.
+-- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the caller.
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
 returns setof public.recurring_lesson
 language plpgsql volatile security definer set search_path = ''

@@ -75,8 +75,7 @@ begin
     union all select r.created_at, 16, 'session_archives', r.archive_id, r.packet_id, r.source_tool, r.creator, r.project_id,
       r.scope, r.correlation_id, r.session_id from saved m join public.session_archives r on r.packet_id = m.packet_id
     union all select a.accessed_at, 17, 'memory_access_log', a.access_id, t.packet_id, a.access_context, a.agent_id,
-      t.project_id, t.scope,
-      t.correlation_id, t.session_id
+      t.project_id, t.scope, t.correlation_id, t.session_id
     from (
       select 'memory' as type, m.packet_id as id, m.packet_id, m.project_id, m.scope, m.correlation_id, m.session_id
       from saved m

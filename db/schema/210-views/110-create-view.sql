@@ -1,5 +1,4 @@
--- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in
--- kind.
+-- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in kind.
 create function kinds.view_name(kind text) returns text
 language sql immutable parallel safe
 -- A plural that says what the rows are.

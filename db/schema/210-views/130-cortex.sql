@@ -27,13 +27,10 @@ begin
     end loop;
   end loop;
   meanings := meanings || jsonb_build_object(
-    'id', 'The memory.',
-    'tags', 'The tags of the memory.',
+    'id', 'The memory.', 'tags', 'The tags of the memory.',
     'content_hash', 'The content hash of the memory in hexadecimal digits.',
-    'ts', 'When it happened: the event time of the memory.',
-    'expires_at', 'From when on nobody can read it; null: it stays.',
-    'created_at', 'When the memory was saved.',
-    'updated_at', 'When a caller last changed the memory.');
+    'ts', 'When it happened: the event time of the memory.', 'expires_at', 'From when on nobody can read it; null: it stays.',
+    'created_at', 'When the memory was saved.', 'updated_at', 'When a caller last changed the memory.');
   execute format(
     $sql$create view cortex.%I with (security_invoker = true) as
       select %s, p.tags, encode(p.content_hash, 'hex') as content_hash, p."timestamp" as ts, p.ttl as expires_at,
@@ -62,9 +59,8 @@ begin
     select *
     from (values
       ('document', 'document'), ('section', 'section'), ('runbook', 'runbook'), ('pr_context', 'pr_context'),
-        ('ddl_history', 'ddl'),
-      ('release_note', 'release_note'), ('change_log', 'change'), ('issue_log', 'issue'), ('adr_decision', 'decision'),
-      ('todo_log', 'todo')
+      ('ddl_history', 'ddl'), ('release_note', 'release_note'), ('change_log', 'change'), ('issue_log', 'issue'),
+      ('adr_decision', 'decision'), ('todo_log', 'todo')
     ) as v (name, kind)
   loop
     call kinds.create_older_view(older.name, older.kind);

@@ -1,5 +1,4 @@
--- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call
--- erase_marked().
+-- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call erase_marked().
 create type public.erasure as (erasure_id uuid, memories integer, removed jsonb);
 comment on type public.erasure is 'The result of an erasure.';
 comment on column public.erasure.erasure_id is 'The id that the tombstones and audit rows of this erasure have.';
