@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:22c42534dbf7865b9fa3f8a77dbe8370bea3628c
+--! Hash: sha1:338a86c8f24948ff8edcf2c7113b862c59ab3083
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -21347,14 +21347,8 @@ create table public.entity_relationships (
   -- References relationship_evidence, which references the memory. A foreign key to packet_store would deadlock with a
   -- concurrent delete that recomputes this relationship.
   source_packet uuid not null,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null default now(),
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
   constraint relationship_of_two_entities check (source_normalized <> target_normalized),
@@ -21442,14 +21436,8 @@ create table public.relationship_evidence (
   is_from_admin boolean not null,
   extracted_by text,
   last_seen timestamptz not null default clock_timestamp(),
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null default now(),
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
   constraint relationship_evidence_once unique (relationship_id, packet_id, creator),
@@ -21497,8 +21485,6 @@ create index relationship_evidence_readers_idx on public.relationship_evidence (
 --! Included 140-graph/025-names-of-relationships.sql
 -- Registers relationships among the tables whose rows name entities. entities.is_disputed() reads that list to tell
 -- whether an alias counts for a reader.
-
--- Relationships name entities, so they decide for whom an alias counts.
 insert into entities.tables_with_names (table_name, key_column, evidence_table, name_columns)
 values ('entity_relationships', 'relationship_id', 'relationship_evidence', '{source_normalized,target_normalized}');
 --! EndIncluded 140-graph/025-names-of-relationships.sql
@@ -24548,7 +24534,7 @@ declare
   preview_bytes constant integer := 240;
   hit public.memory_hit;
   used integer := 0;
-  extra_tokens integer;
+  tokens integer;
   previews integer := 0;
 begin
   fitted := '{}';
@@ -24558,22 +24544,18 @@ begin
   end if;
   -- First as many previews as fit are taken, best first. Then, best first, previews become whole contents while there is room.
   foreach hit in array hits loop
-    used := used + frame_tokens + search.token_estimate(hit.snippet)
+    tokens := frame_tokens + search.token_estimate(hit.snippet)
       + search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
-    exit when used > max_tokens;
+    exit when used + tokens > max_tokens;
+    used := used + tokens;
     fitted := fitted || hit;
-  end loop;
-  used := 0;
-  foreach hit in array fitted loop
-    used := used + frame_tokens + search.token_estimate(hit.snippet)
-      + search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
   end loop;
   for place in 1 .. cardinality(fitted) loop
     hit := fitted[place];
-    extra_tokens := search.token_estimate(hit.content)
+    tokens := search.token_estimate(hit.content)
       - search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
-    if used + extra_tokens <= max_tokens then
-      used := used + extra_tokens;
+    if used + tokens <= max_tokens then
+      used := used + tokens;
     else
       hit.content := search.truncate_to_bytes(hit.content, preview_bytes);
       hit.is_truncated := true;
@@ -25915,8 +25897,8 @@ begin
   return array(
     with compared as (
       select p.packet_type, p.branch, coalesce(p.packet_type <> all (filter.kinds), false) as is_other_kind,
-        coalesce(p.branch <> filter.branch, false) as is_other_branch, filter.hides_archived
-          and coalesce(p.archived_at <= now(), false) as is_archived
+        coalesce(p.branch <> filter.branch, false) as is_other_branch,
+        filter.hides_archived and coalesce(p.archived_at <= now(), false) as is_archived
       from public.packet_store p
       where p.packet_id = any (ids)
     ), counted as (
@@ -26329,15 +26311,8 @@ create table public.world_model_updates (
   state_version_before integer not null,
   state_version_after integer not null,
   audience_id uuid not null generated always as (packets.audience_id(tenant_id, org_id, user_id, project_id, scope)) stored,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint world_versions_once unique (audience_id, state_version_after),
   constraint world_versions_rise check (state_version_before >= 0 and state_version_after = state_version_before + 1),
   constraint world_update_type_plain check (insight_type ~ packets.kind_pattern()),
@@ -26432,15 +26407,8 @@ create table public.world_model_entities (
   -- updates, and the same statement recomputes the entities under the lock of the world.
   source_packet uuid not null,
   audience_id uuid not null generated always as (packets.audience_id(tenant_id, org_id, user_id, project_id, scope)) stored,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint world_entity_once unique (audience_id, entity_id_normalized),
   constraint world_entity_confidence check (confidence between 0 and 1),
   constraint world_entity_version check (version > 0)
@@ -26532,15 +26500,8 @@ create table public.world_model_snapshots (
   created_by text not null,
   source_packet uuid not null references public.packet_store on delete cascade,
   audience_id uuid not null generated always as (packets.audience_id(tenant_id, org_id, user_id, project_id, scope)) stored,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint world_snapshot_description_short check (octet_length(description) <= world_model.max_description_bytes()),
   constraint world_snapshot_counts check (state_version >= 0 and entity_count >= 0 and relation_count >= 0)
 );
@@ -27756,11 +27717,7 @@ create table public.reflection_store (
   agent_count integer not null default 1,
   last_seen timestamptz not null default clock_timestamp(),
   source_agent text,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
   ttl timestamptz,
   expires_at timestamptz generated always as (ttl) virtual,
   creator text not null,
@@ -28030,7 +27987,6 @@ grant execute on function reflection.store_reflection to l9_agent, l9_admin;
 --! Included 170-reflection/060-reflect.sql
 -- The operation reflect: saves a lesson, or reinforces the one that says the same. reflect_on_task() calls it for
 -- each lesson of a task.
-
 
 -- Similar texts come from the search for near-duplicates; numbers, negations, types and administrators' authority
 -- then rule out those that are not the same lesson.
@@ -28350,15 +28306,8 @@ create table public.task_reflections (
   execution_time_ms double precision,
   metrics_improved jsonb not null default '{}',
   metrics_degraded jsonb not null default '{}',
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint task_id_short check (not identity.is_blank(task_id) and octet_length(task_id) <= 200),
   constraint task_outcome_known check (outcome = any (reflection.task_outcomes())),
   constraint task_metrics_objects check (jsonb_typeof(metrics_improved) = 'object' and jsonb_typeof(metrics_degraded) = 'object'),
@@ -28901,15 +28850,8 @@ create table public.memory_summaries (
   coverage_end timestamptz not null,
   sources_saved_until timestamptz not null,
   valid_until timestamptz,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint summary_scope_type_known check (scope_type = any (summaries.scope_types())),
   constraint summary_scope_value_short check (
     not identity.is_blank(scope_value) and octet_length(scope_value) <= summaries.max_subject_bytes()),
@@ -30921,15 +30863,8 @@ create table public.session_archives (
   stored_at timestamptz not null default clock_timestamp(),
   verified_at timestamptz,
   verified_by text,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint archive_hash_sha256 check (octet_length(content_hash) = 32 and octet_length(fingerprint) = 32),
   constraint archive_size_within_limit check (size between 1 and archive.max_blob_bytes()),
   constraint archive_connectors_named check (cardinality(connectors) between 1 and 8)
@@ -33144,11 +33079,7 @@ comment on function forgetting.max_reason_bytes is 'The maximum length of the re
 create table public.memory_tombstones (
   packet_id uuid primary key,
   erasure_id uuid not null,
-  tenant_id uuid not null,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
+  tenant_id uuid not null, org_id uuid, user_id uuid, project_id text, scope text not null,
   packet_type text not null,
   creator text not null,
   reason text not null,

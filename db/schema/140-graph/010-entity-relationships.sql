@@ -16,14 +16,8 @@ create table public.entity_relationships (
   -- References relationship_evidence, which references the memory. A foreign key to packet_store would deadlock with a
   -- concurrent delete that recomputes this relationship.
   source_packet uuid not null,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null default now(),
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
   constraint relationship_of_two_entities check (source_normalized <> target_normalized),

@@ -15,7 +15,7 @@ declare
   preview_bytes constant integer := 240;
   hit public.memory_hit;
   used integer := 0;
-  extra_tokens integer;
+  tokens integer;
   previews integer := 0;
 begin
   fitted := '{}';
@@ -25,22 +25,18 @@ begin
   end if;
   -- First as many previews as fit are taken, best first. Then, best first, previews become whole contents while there is room.
   foreach hit in array hits loop
-    used := used + frame_tokens + search.token_estimate(hit.snippet)
+    tokens := frame_tokens + search.token_estimate(hit.snippet)
       + search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
-    exit when used > max_tokens;
+    exit when used + tokens > max_tokens;
+    used := used + tokens;
     fitted := fitted || hit;
-  end loop;
-  used := 0;
-  foreach hit in array fitted loop
-    used := used + frame_tokens + search.token_estimate(hit.snippet)
-      + search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
   end loop;
   for place in 1 .. cardinality(fitted) loop
     hit := fitted[place];
-    extra_tokens := search.token_estimate(hit.content)
+    tokens := search.token_estimate(hit.content)
       - search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
-    if used + extra_tokens <= max_tokens then
-      used := used + extra_tokens;
+    if used + tokens <= max_tokens then
+      used := used + tokens;
     else
       hit.content := search.truncate_to_bytes(hit.content, preview_bytes);
       hit.is_truncated := true;

@@ -175,8 +175,8 @@ begin
   return array(
     with compared as (
       select p.packet_type, p.branch, coalesce(p.packet_type <> all (filter.kinds), false) as is_other_kind,
-        coalesce(p.branch <> filter.branch, false) as is_other_branch, filter.hides_archived
-          and coalesce(p.archived_at <= now(), false) as is_archived
+        coalesce(p.branch <> filter.branch, false) as is_other_branch,
+        filter.hides_archived and coalesce(p.archived_at <= now(), false) as is_archived
       from public.packet_store p
       where p.packet_id = any (ids)
     ), counted as (

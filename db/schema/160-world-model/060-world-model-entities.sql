@@ -15,15 +15,8 @@ create table public.world_model_entities (
   -- updates, and the same statement recomputes the entities under the lock of the world.
   source_packet uuid not null,
   audience_id uuid not null generated always as (packets.audience_id(tenant_id, org_id, user_id, project_id, scope)) stored,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint world_entity_once unique (audience_id, entity_id_normalized),
   constraint world_entity_confidence check (confidence between 0 and 1),
   constraint world_entity_version check (version > 0)

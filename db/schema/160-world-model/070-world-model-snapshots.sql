@@ -10,15 +10,8 @@ create table public.world_model_snapshots (
   created_by text not null,
   source_packet uuid not null references public.packet_store on delete cascade,
   audience_id uuid not null generated always as (packets.audience_id(tenant_id, org_id, user_id, project_id, scope)) stored,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint world_snapshot_description_short check (octet_length(description) <= world_model.max_description_bytes()),
   constraint world_snapshot_counts check (state_version >= 0 and entity_count >= 0 and relation_count >= 0)
 );

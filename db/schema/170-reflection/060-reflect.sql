@@ -1,7 +1,6 @@
 -- The operation reflect: saves a lesson, or reinforces the one that says the same. reflect_on_task() calls it for
 -- each lesson of a task.
 
-
 -- Similar texts come from the search for near-duplicates; numbers, negations, types and administrators' authority
 -- then rule out those that are not the same lesson.
 create function reflection.find_reflection(

@@ -6,11 +6,7 @@ comment on function forgetting.max_reason_bytes is 'The maximum length of the re
 create table public.memory_tombstones (
   packet_id uuid primary key,
   erasure_id uuid not null,
-  tenant_id uuid not null,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
+  tenant_id uuid not null, org_id uuid, user_id uuid, project_id text, scope text not null,
   packet_type text not null,
   creator text not null,
   reason text not null,
