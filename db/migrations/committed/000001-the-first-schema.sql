@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:338a86c8f24948ff8edcf2c7113b862c59ab3083
+--! Hash: sha1:c9fa2e4e6b2158beb816cb7f3a2da6f22ec7cc08
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -21891,8 +21891,8 @@ begin
     ), combined as (
       -- A triple may have a row in several audiences; the caller gets the combined confidence of those it can read.
       select r.place, r.node, r.relationship_type, r.is_outgoing,
-        case when count(*) = 1 then max(r.confidence) else graph.combined_confidence(array_agg(r.relationship_id))
-          end as confidence,
+        case when count(*) = 1 then max(r.confidence)
+          else graph.combined_confidence(array_agg(r.relationship_id)) end as confidence,
         (array_agg(r.node_entity order by r.confidence desc, r.relationship_id))[1] as entity,
         (array_agg(r.source_entity order by r.confidence desc, r.relationship_id))[1] as source_entity,
         (array_agg(r.target_entity order by r.confidence desc, r.relationship_id))[1] as target_entity,
@@ -22109,8 +22109,8 @@ comment on function graph.facts_about is 'Facts about these entities that hold n
 create function graph.packets_of_fact(fact_id uuid) returns setof uuid
 language sql stable rows 3 set search_path = ''
 begin atomic
-  select distinct e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc
-  limit 20;
+  select distinct e.packet_id from public.fact_evidence e
+  where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
 end;
 comment on function graph.packets_of_fact is 'The memories that state a fact and that the caller can read, the 20 newest.';
 grant execute on function graph.entities_of_facts, graph.facts_about, graph.packets_of_fact
@@ -22661,9 +22661,8 @@ begin
       'semantic_weight');
   elsif not (settings.recency_boost >= 0 and settings.importance_boost >= 0
     and settings.recency_boost + settings.importance_boost <= 0.2001) then
-    perform identity.raise_error(
-      'L9VAL', 'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2',
-      'importance_boost');
+    perform identity.raise_error('L9VAL',
+      'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2', 'importance_boost');
   end if;
   if cardinality(settings.languages) not between 1 and search.max_languages() or not settings.languages <@ words.languages() then
     perform identity.raise_error('L9VAL', format('languages: must be 1 to %s of %s', search.max_languages(),
@@ -23546,8 +23545,8 @@ begin
     -- a text are unpacked once, by array[], and left behind.
     select p.packet_id, p.word_count as length,
       case when w.words[1] @@ any_query then array(
-        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query)) from unnest(queries) as q (query))
-          end as occurrences
+        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query))
+        from unnest(queries) as q (query)) end as occurrences
     from public.packet_store p
     cross join lateral (select array[p.words] as words offset 0) w
     where p.packet_id = any (ids || array(
@@ -23833,8 +23832,8 @@ begin
       limit %s
     ) f$sql$,
     request.dimensions, embeddings.compared_vector_type(),
-    case when source.extra_condition <> request.own_row_condition then 'join public.packet_store p on p.packet_id = m.packet_id'
-      end,
+    case when source.extra_condition <> request.own_row_condition
+      then 'join public.packet_store p on p.packet_id = m.packet_id' end,
     -- Behind a subquery, or the planner would look up each of thousands of ids in the statistics.
     case when ids is not null then 'm.packet_id = any ((select $2)::uuid[]) and' end,
     case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
@@ -24495,8 +24494,8 @@ begin
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch, null, b.updated_at
     )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
-    (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance
-      and r.path is null)
+    (select count(*)::integer from scored), (select count(*)::integer from relevant r
+      where r.relevance < request.min_relevance and r.path is null)
   into answer.hits, answer.considered, answer.left_out
   from relevant b
   left join lateral (
@@ -24610,9 +24609,8 @@ begin
       'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
   elsif needs_filter and query is null and packet_id is null
     and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
-    perform identity.raise_error(
-      'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags',
-      'query');
+    perform identity.raise_error('L9VAL',
+      'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
 end
 $$;
@@ -24778,8 +24776,8 @@ begin
     return words_for_vector.query;
   end if;
   -- The weight of a word that a share of the memories has is the logarithm of 1 / share.
-  common := array(select l.lexeme from unnest(lexemes, weights) as l (lexeme, weight) where l.lexeme is not null
-    and l.weight < -ln(greatest(share, 0.01)));
+  common := array(select l.lexeme from unnest(lexemes, weights) as l (lexeme, weight)
+    where l.lexeme is not null and l.weight < -ln(greatest(share, 0.01)));
   if common = '{}' then
     return words_for_vector.query;
   end if;
@@ -26578,8 +26576,8 @@ begin atomic
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
   ), dated_changes as (
     select c.*,
-      max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key,
-        c.is_from_admin) as deleted_at_version,
+      max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key, c.is_from_admin)
+        as deleted_at_version,
       max(c.version) filter (where c.entity -> 'delete' = 'true' and c.is_from_admin) over (partition by c.entity_key)
         as removed_at_version
     from changes c
@@ -26611,8 +26609,7 @@ begin atomic
       -- An administrator's spelling or, if there is none, an agent's; later ones don't change it.
       (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version))[1] as entity_id,
       (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc)
-        filter (where c.entity ? 'entity_type'))[1]
-        as entity_type,
+        filter (where c.entity ? 'entity_type'))[1] as entity_type,
       (array_agg(c.set_by order by c.is_from_admin desc, c.version desc)
         filter (where c.entity ? 'entity_type'))[1] as type_set_by,
       (array_agg(c.confidence order by c.is_from_admin desc, c.version desc))[1] as confidence,
@@ -26923,8 +26920,8 @@ declare
   removed_keys text[];
   is_header boolean;
 begin
-  select e.* into entity from public.world_model_entities e where e.audience_id = applied.audience_id
-    and e.entity_id_normalized = key;
+  select e.* into entity from public.world_model_entities e
+  where e.audience_id = applied.audience_id and e.entity_id_normalized = key;
   if change -> 'delete' = 'true' then
     if entity.is_from_admin and not applied.is_from_admin then
       -- Attributes that agents have set go, those of administrators stay.
@@ -26942,8 +26939,8 @@ begin
     return array(select k.key from jsonb_object_keys(change - 'entity_id') as k (key) order by k.key);
   elsif not applied.is_from_admin then
     outranked := array(
-      select a.key from jsonb_object_keys(new_attributes) as a (key) where entity.set_by -> a.key -> 'is_from_admin' = 'true'
-      order by a.key);
+      select a.key from jsonb_object_keys(new_attributes) as a (key)
+      where entity.set_by -> a.key -> 'is_from_admin' = 'true' order by a.key);
     new_attributes := new_attributes - outranked;
     if entity.type_set_by -> 'is_from_admin' = 'true' and change ? 'entity_type' then
       change := change - 'entity_type';
@@ -27003,8 +27000,9 @@ declare
   change jsonb;
   keys text[];
 begin
-  for change in select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place)
-    order by c.place loop
+  for change in
+    select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place) order by c.place
+  loop
     keys := world_model.merge_into_entity(applied, change);
     if keys <> '{}' then
       applied.outranked := applied.outranked || jsonb_build_object('entity_id', change -> 'entity_id', 'keys', to_jsonb(keys));
@@ -27374,10 +27372,10 @@ begin
     full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
     cross join lateral (
       select
-        case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}'))
-          end as attributes,
-        case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}'))
-          end as former) c
+        case when n.entity_key is not null
+          then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end as attributes,
+        case when o.entity_key is not null
+          then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end as former) c
     where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
       or o.entity_key is null or n.entity_key is null
     order by coalesce(n.entity_id, o.entity_id));
@@ -29244,8 +29242,8 @@ grant execute on function summaries.store_summary_row to l9_agent, l9_admin;
 create function summaries.newest_sources(ids uuid[]) returns uuid[]
 language sql stable set search_path = ''
 return array(
-  select p.packet_id from public.packet_store p where p.packet_id = any (ids)
-  order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
+  select p.packet_id from public.packet_store p
+  where p.packet_id = any (ids) order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
 comment on function summaries.newest_sources is 'The newest 64 of these memories, as far as the caller sees them.';
 grant execute on function summaries.newest_sources to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/090-store-summary.sql
@@ -30125,13 +30123,13 @@ language sql stable parallel safe set search_path = ''
 begin atomic
   select i.item,
     i.place <= extraction.max_extracted_items() and jsonb_typeof(i.item) = 'object'
-      and case when jsonb_typeof(i.item -> 'confidence') = 'number' then (i.item ->> 'confidence')::numeric between 0 and 1
-        end is true
+      and case when jsonb_typeof(i.item -> 'confidence') = 'number'
+        then (i.item ->> 'confidence')::numeric between 0 and 1 end is true
       and not exists (
         select from unnest(texts) as t (name)
         where jsonb_typeof(i.item -> t.name) is distinct from 'string'
-          or char_length(i.item ->> t.name) > case t.name when 'object' then 1000 when 'predicate' then 100 when 'type' then 100
-            else 200 end
+          or char_length(i.item ->> t.name)
+            > case t.name when 'object' then 1000 when 'predicate' then 100 when 'type' then 100 else 200 end
           or entities.normalise_name(i.item ->> t.name) = '')
   from jsonb_array_elements(case jsonb_typeof(extraction -> field) when 'array' then extraction -> field else '[]' end)
     with ordinality as i (item, place);
@@ -30302,8 +30300,8 @@ declare
 begin
   update extraction.summary_leases c
   set leased_until = null,
-    attempts = case when c.attempts + 1 >= max_attempts and counts_as_attempt then 0 else c.attempts + counts_as_attempt::integer
-      end,
+    attempts = case when c.attempts + 1 >= max_attempts and counts_as_attempt then 0
+      else c.attempts + counts_as_attempt::integer end,
     -- After a day the sources have usually changed.
     next_attempt_at = now() + case when c.attempts + 1 >= max_attempts and counts_as_attempt then interval '1 day' else delay end
   where c.summary_key = postpone_summary.summary_key
@@ -30748,8 +30746,7 @@ declare
   saved public.archive_settings;
 begin
   perform administration.require_whole_token(admin);
-  if set_archive_settings.archive_fields is null or not set_archive_settings.archive_fields <@ '{messages,tool_calls}'::text[]
-      then
+  if (set_archive_settings.archive_fields <@ '{messages,tool_calls}'::text[]) is not true then
     perform identity.raise_error('L9VAL', 'archive_fields: a list of messages and tool_calls, or an empty one', 'archive_fields');
   elsif 'tool_calls' = any (set_archive_settings.archive_fields) and 'messages' <> all (set_archive_settings.archive_fields) then
     perform identity.raise_error('L9VAL', 'archive_fields: tool_calls stand in the messages, so name messages too',
@@ -31980,8 +31977,8 @@ begin
     if estimate_storage_cost.bytes is not null then
       perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both', 'pointer');
     end if;
-    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer)
-    order by a.stored_at, a.archive_id limit 1;
+    select a.* into archived from public.session_archives a
+    where a.content_hash = archive.hash_of(estimate_storage_cost.pointer) order by a.stored_at, a.archive_id limit 1;
     if not found then
       perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
     end if;
@@ -33481,8 +33478,8 @@ create function secrets.guarded_tables() returns table (table_name text, guarded
 language sql stable set search_path = ''
 begin atomic
   select c.relname::text, c.oid::regclass, k.attname,
-    array(select a.attname from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum = any (t.tgattr::int2[])
-      order by a.attnum)
+    array(select a.attname from pg_catalog.pg_attribute a
+      where a.attrelid = c.oid and a.attnum = any (t.tgattr::int2[]) order by a.attnum)
   from pg_catalog.pg_trigger t
   join pg_catalog.pg_class c on c.oid = t.tgrelid
   join pg_catalog.pg_index i on i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1

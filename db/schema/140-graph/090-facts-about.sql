@@ -65,8 +65,8 @@ comment on function graph.facts_about is 'Facts about these entities that hold n
 create function graph.packets_of_fact(fact_id uuid) returns setof uuid
 language sql stable rows 3 set search_path = ''
 begin atomic
-  select distinct e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc
-  limit 20;
+  select distinct e.packet_id from public.fact_evidence e
+  where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
 end;
 comment on function graph.packets_of_fact is 'The memories that state a fact and that the caller can read, the 20 newest.';
 grant execute on function graph.entities_of_facts, graph.facts_about, graph.packets_of_fact

@@ -52,9 +52,8 @@ begin
       'semantic_weight');
   elsif not (settings.recency_boost >= 0 and settings.importance_boost >= 0
     and settings.recency_boost + settings.importance_boost <= 0.2001) then
-    perform identity.raise_error(
-      'L9VAL', 'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2',
-      'importance_boost');
+    perform identity.raise_error('L9VAL',
+      'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2', 'importance_boost');
   end if;
   if cardinality(settings.languages) not between 1 and search.max_languages() or not settings.languages <@ words.languages() then
     perform identity.raise_error('L9VAL', format('languages: must be 1 to %s of %s', search.max_languages(),

@@ -41,8 +41,8 @@ begin
     -- a text are unpacked once, by array[], and left behind.
     select p.packet_id, p.word_count as length,
       case when w.words[1] @@ any_query then array(
-        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query)) from unnest(queries) as q (query))
-          end as occurrences
+        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query))
+        from unnest(queries) as q (query)) end as occurrences
     from public.packet_store p
     cross join lateral (select array[p.words] as words offset 0) w
     where p.packet_id = any (ids || array(

@@ -27,8 +27,8 @@ begin
       limit %s
     ) f$sql$,
     request.dimensions, embeddings.compared_vector_type(),
-    case when source.extra_condition <> request.own_row_condition then 'join public.packet_store p on p.packet_id = m.packet_id'
-      end,
+    case when source.extra_condition <> request.own_row_condition
+      then 'join public.packet_store p on p.packet_id = m.packet_id' end,
     -- Behind a subquery, or the planner would look up each of thousands of ids in the statistics.
     case when ids is not null then 'm.packet_id = any ((select $2)::uuid[]) and' end,
     case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,

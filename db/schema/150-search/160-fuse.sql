@@ -239,8 +239,8 @@ begin
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch, null, b.updated_at
     )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
-    (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance
-      and r.path is null)
+    (select count(*)::integer from scored), (select count(*)::integer from relevant r
+      where r.relevance < request.min_relevance and r.path is null)
   into answer.hits, answer.considered, answer.left_out
   from relevant b
   left join lateral (

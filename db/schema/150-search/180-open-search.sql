@@ -36,9 +36,8 @@ begin
       'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
   elsif needs_filter and query is null and packet_id is null
     and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
-    perform identity.raise_error(
-      'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags',
-      'query');
+    perform identity.raise_error('L9VAL',
+      'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
 end
 $$;

@@ -49,8 +49,8 @@ begin
     return words_for_vector.query;
   end if;
   -- The weight of a word that a share of the memories has is the logarithm of 1 / share.
-  common := array(select l.lexeme from unnest(lexemes, weights) as l (lexeme, weight) where l.lexeme is not null
-    and l.weight < -ln(greatest(share, 0.01)));
+  common := array(select l.lexeme from unnest(lexemes, weights) as l (lexeme, weight)
+    where l.lexeme is not null and l.weight < -ln(greatest(share, 0.01)));
   if common = '{}' then
     return words_for_vector.query;
   end if;

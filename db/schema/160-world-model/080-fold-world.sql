@@ -44,8 +44,8 @@ begin atomic
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
   ), dated_changes as (
     select c.*,
-      max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key,
-        c.is_from_admin) as deleted_at_version,
+      max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key, c.is_from_admin)
+        as deleted_at_version,
       max(c.version) filter (where c.entity -> 'delete' = 'true' and c.is_from_admin) over (partition by c.entity_key)
         as removed_at_version
     from changes c
@@ -77,8 +77,7 @@ begin atomic
       -- An administrator's spelling or, if there is none, an agent's; later ones don't change it.
       (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version))[1] as entity_id,
       (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc)
-        filter (where c.entity ? 'entity_type'))[1]
-        as entity_type,
+        filter (where c.entity ? 'entity_type'))[1] as entity_type,
       (array_agg(c.set_by order by c.is_from_admin desc, c.version desc)
         filter (where c.entity ? 'entity_type'))[1] as type_set_by,
       (array_agg(c.confidence order by c.is_from_admin desc, c.version desc))[1] as confidence,

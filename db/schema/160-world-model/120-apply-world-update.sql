@@ -12,8 +12,8 @@ declare
   removed_keys text[];
   is_header boolean;
 begin
-  select e.* into entity from public.world_model_entities e where e.audience_id = applied.audience_id
-    and e.entity_id_normalized = key;
+  select e.* into entity from public.world_model_entities e
+  where e.audience_id = applied.audience_id and e.entity_id_normalized = key;
   if change -> 'delete' = 'true' then
     if entity.is_from_admin and not applied.is_from_admin then
       -- Attributes that agents have set go, those of administrators stay.
@@ -31,8 +31,8 @@ begin
     return array(select k.key from jsonb_object_keys(change - 'entity_id') as k (key) order by k.key);
   elsif not applied.is_from_admin then
     outranked := array(
-      select a.key from jsonb_object_keys(new_attributes) as a (key) where entity.set_by -> a.key -> 'is_from_admin' = 'true'
-      order by a.key);
+      select a.key from jsonb_object_keys(new_attributes) as a (key)
+      where entity.set_by -> a.key -> 'is_from_admin' = 'true' order by a.key);
     new_attributes := new_attributes - outranked;
     if entity.type_set_by -> 'is_from_admin' = 'true' and change ? 'entity_type' then
       change := change - 'entity_type';
@@ -92,8 +92,9 @@ declare
   change jsonb;
   keys text[];
 begin
-  for change in select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place)
-    order by c.place loop
+  for change in
+    select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place) order by c.place
+  loop
     keys := world_model.merge_into_entity(applied, change);
     if keys <> '{}' then
       applied.outranked := applied.outranked || jsonb_build_object('entity_id', change -> 'entity_id', 'keys', to_jsonb(keys));

@@ -68,10 +68,10 @@ begin
     full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
     cross join lateral (
       select
-        case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}'))
-          end as attributes,
-        case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}'))
-          end as former) c
+        case when n.entity_key is not null
+          then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end as attributes,
+        case when o.entity_key is not null
+          then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end as former) c
     where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
       or o.entity_key is null or n.entity_key is null
     order by coalesce(n.entity_id, o.entity_id));

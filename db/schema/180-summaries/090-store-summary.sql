@@ -51,7 +51,7 @@ grant execute on function summaries.store_summary_row to l9_agent, l9_admin;
 create function summaries.newest_sources(ids uuid[]) returns uuid[]
 language sql stable set search_path = ''
 return array(
-  select p.packet_id from public.packet_store p where p.packet_id = any (ids)
-  order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
+  select p.packet_id from public.packet_store p
+  where p.packet_id = any (ids) order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
 comment on function summaries.newest_sources is 'The newest 64 of these memories, as far as the caller sees them.';
 grant execute on function summaries.newest_sources to l9_agent, l9_admin;

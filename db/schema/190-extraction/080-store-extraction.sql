@@ -11,13 +11,13 @@ language sql stable parallel safe set search_path = ''
 begin atomic
   select i.item,
     i.place <= extraction.max_extracted_items() and jsonb_typeof(i.item) = 'object'
-      and case when jsonb_typeof(i.item -> 'confidence') = 'number' then (i.item ->> 'confidence')::numeric between 0 and 1
-        end is true
+      and case when jsonb_typeof(i.item -> 'confidence') = 'number'
+        then (i.item ->> 'confidence')::numeric between 0 and 1 end is true
       and not exists (
         select from unnest(texts) as t (name)
         where jsonb_typeof(i.item -> t.name) is distinct from 'string'
-          or char_length(i.item ->> t.name) > case t.name when 'object' then 1000 when 'predicate' then 100 when 'type' then 100
-            else 200 end
+          or char_length(i.item ->> t.name)
+            > case t.name when 'object' then 1000 when 'predicate' then 100 when 'type' then 100 else 200 end
           or entities.normalise_name(i.item ->> t.name) = '')
   from jsonb_array_elements(case jsonb_typeof(extraction -> field) when 'array' then extraction -> field else '[]' end)
     with ordinality as i (item, place);

@@ -70,8 +70,8 @@ declare
 begin
   update extraction.summary_leases c
   set leased_until = null,
-    attempts = case when c.attempts + 1 >= max_attempts and counts_as_attempt then 0 else c.attempts + counts_as_attempt::integer
-      end,
+    attempts = case when c.attempts + 1 >= max_attempts and counts_as_attempt then 0
+      else c.attempts + counts_as_attempt::integer end,
     -- After a day the sources have usually changed.
     next_attempt_at = now() + case when c.attempts + 1 >= max_attempts and counts_as_attempt then interval '1 day' else delay end
   where c.summary_key = postpone_summary.summary_key

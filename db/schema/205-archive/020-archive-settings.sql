@@ -39,8 +39,7 @@ declare
   saved public.archive_settings;
 begin
   perform administration.require_whole_token(admin);
-  if set_archive_settings.archive_fields is null or not set_archive_settings.archive_fields <@ '{messages,tool_calls}'::text[]
-      then
+  if (set_archive_settings.archive_fields <@ '{messages,tool_calls}'::text[]) is not true then
     perform identity.raise_error('L9VAL', 'archive_fields: a list of messages and tool_calls, or an empty one', 'archive_fields');
   elsif 'tool_calls' = any (set_archive_settings.archive_fields) and 'messages' <> all (set_archive_settings.archive_fields) then
     perform identity.raise_error('L9VAL', 'archive_fields: tool_calls stand in the messages, so name messages too',

@@ -31,8 +31,8 @@ begin
     if estimate_storage_cost.bytes is not null then
       perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both', 'pointer');
     end if;
-    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer)
-    order by a.stored_at, a.archive_id limit 1;
+    select a.* into archived from public.session_archives a
+    where a.content_hash = archive.hash_of(estimate_storage_cost.pointer) order by a.stored_at, a.archive_id limit 1;
     if not found then
       perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
     end if;

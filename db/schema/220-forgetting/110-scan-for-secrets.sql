@@ -21,8 +21,8 @@ create function secrets.guarded_tables() returns table (table_name text, guarded
 language sql stable set search_path = ''
 begin atomic
   select c.relname::text, c.oid::regclass, k.attname,
-    array(select a.attname from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum = any (t.tgattr::int2[])
-      order by a.attnum)
+    array(select a.attname from pg_catalog.pg_attribute a
+      where a.attrelid = c.oid and a.attnum = any (t.tgattr::int2[]) order by a.attnum)
   from pg_catalog.pg_trigger t
   join pg_catalog.pg_class c on c.oid = t.tgrelid
   join pg_catalog.pg_index i on i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1
