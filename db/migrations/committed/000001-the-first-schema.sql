@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:c9fa2e4e6b2158beb816cb7f3a2da6f22ec7cc08
+--! Hash: sha1:d8e4e72f6fb1f5dc3ec5008c9cf32df4d3b363c7
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1390,6 +1390,64 @@ grant execute on function
   identity.has_project, identity.may_read, identity.may_write
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 010-identity/210-visibility.sql
+--! Included 010-identity/215-protect-tables.sql
+-- Row-level security of tables that are no memories: settings and lists of a tenant, and tables that no caller reads.
+-- Chapters call these procedures after they created such a table.
+
+create procedure identity.protect_tenant_rows(target regclass, readers text, writers text, has_built_in boolean default false)
+language plpgsql set search_path = ''
+as $$
+declare
+  name constant text := (select c.relname from pg_class c where c.oid = target);
+  policy record;
+begin
+  execute format('alter table %s enable row level security, force row level security', target);
+  for policy in
+    select * from (values
+      ('tenant_isolation',
+        'as restrictive to l9_agent, l9_admin' || case when has_built_in then '' else ', l9_platform_admin' end,
+        case when has_built_in then 'tenant_id is null or ' else '' end || 'tenant_id = (select identity.current_tenant_id())',
+        case when has_built_in then 'A caller sees the built-in rows and those of its own tenant.'
+          else 'A caller sees the rows of its own tenant, and so does an operator.' end),
+      ('scope_access', 'for select to l9_agent, l9_admin', 'true', readers),
+      ('platform_override', 'for select to l9_platform_admin',
+        format('(select identity.allow_and_audit_operator_read(%L))', name),
+        format('Operators read the rows of %s tenant, and each read is audited.',
+          case when has_built_in then 'every' else 'their own' end)),
+      ('definer_functions', 'to l9_owner', 'true', writers)
+    ) as p (name, addressed, condition, description)
+  loop
+    execute format('create policy %I on %s %s using (%s)', policy.name, target, policy.addressed, policy.condition);
+    execute format('comment on policy %I on %s is %L', policy.name, target, policy.description);
+  end loop;
+end
+$$;
+
+comment on procedure identity.protect_tenant_rows is
+  'Enables and forces row-level security on settings or a list of a tenant: each caller reads the rows of its tenant, and '
+  'functions of the owner write them. readers, writers: sentences on why and by whom, for the comments of the policies. '
+  'has_built_in: rows without a tenant belong to all, and operators read those of all tenants. Used by migrations only.';
+
+create procedure identity.keep_private(target regclass, functions text default null, jobs text default null)
+language plpgsql set search_path = ''
+as $$
+begin
+  execute format('alter table %s enable row level security, force row level security', target);
+  if functions is not null then
+    execute format('create policy definer_functions on %s to l9_owner using (true)', target);
+    execute format('comment on policy definer_functions on %s is %L', target, functions);
+  end if;
+  if jobs is not null then
+    execute format('create policy worker_access on %s to l9_worker using (true)', target);
+    execute format('comment on policy worker_access on %s is %L', target, jobs);
+  end if;
+end
+$$;
+
+comment on procedure identity.keep_private is
+  'Enables and forces row-level security on a table that no caller reads. functions, jobs: what functions of the owner, or '
+  'background jobs, do with its rows; null if they may not touch it. Used by migrations only.';
+--! EndIncluded 010-identity/215-protect-tables.sql
 --! Included 010-identity/220-default-project.sql
 -- The project and the branch of what is saved without naming one. Saves ask for them through project_or_default() and
 -- branch_or_default().
@@ -3903,12 +3961,7 @@ comment on column administration.call_counts.key is
 comment on column administration.call_counts.points is 'The number of calls.';
 comment on column administration.call_counts.expire is 'End of the minute, in milliseconds since 1970.';
 
-alter table administration.call_counts enable row level security;
-alter table administration.call_counts force row level security;
-
-create policy worker_access on administration.call_counts to l9_worker using (true);
-comment on policy worker_access on administration.call_counts is
-  'Gateways count calls. No caller can read the table.';
+call identity.keep_private('administration.call_counts', jobs => 'Gateways count calls. No caller can read the table.');
 
 grant select, insert (key, points, expire), update (points, expire), delete on administration.call_counts to l9_worker;
 --! EndIncluded 030-administration/160-call-counts.sql
@@ -4748,23 +4801,9 @@ comment on column public.secret_patterns.source is 'Where the format is describe
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';
 
-alter table public.secret_patterns enable row level security;
-alter table public.secret_patterns force row level security;
-
-create policy tenant_isolation on public.secret_patterns as restrictive to l9_agent, l9_admin
-  using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.secret_patterns for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.secret_patterns for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('secret_patterns')));
-create policy definer_functions on public.secret_patterns to l9_owner using (true);
-comment on policy tenant_isolation on public.secret_patterns is
-  'A caller sees the built-in patterns and those of its own tenant.';
-comment on policy scope_access on public.secret_patterns is
-  'Every caller may read what is refused, so that it can tell why.';
-comment on policy platform_override on public.secret_patterns is
-  'Operators see the patterns of every tenant; each read is audited.';
-comment on policy definer_functions on public.secret_patterns is
-  'The guard reads the patterns; register_secret_pattern() writes them.';
+call identity.protect_tenant_rows('public.secret_patterns', has_built_in => true,
+  readers => 'Every caller may read what is refused, so that it can tell why.',
+  writers => 'The guard reads the patterns; register_secret_pattern() writes them.');
 
 grant select on public.secret_patterns to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_secret_pattern() checks the values, and a trigger audits them.
@@ -5849,22 +5888,9 @@ comment on column public.secret_settings.own_test is
   'if it guards that; null if there is none. The functions that change patterns and settings keep it.';
 comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
 
-alter table public.secret_settings enable row level security;
-alter table public.secret_settings force row level security;
-
-create policy tenant_isolation on public.secret_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.secret_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.secret_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('secret_settings')));
-create policy definer_functions on public.secret_settings to l9_owner using (true);
-comment on policy tenant_isolation on public.secret_settings is 'A caller sees the settings of its own tenant.';
-comment on policy scope_access on public.secret_settings is
-  'Every caller may read what happens to a secret that it writes.';
-comment on policy platform_override on public.secret_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.secret_settings is
-  'The guard reads the settings; set_secret_settings() writes them.';
+call identity.protect_tenant_rows('public.secret_settings',
+  readers => 'Every caller may read what happens to a secret that it writes.',
+  writers => 'The guard reads the settings; set_secret_settings() writes them.');
 
 grant select on public.secret_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.
@@ -7434,22 +7460,9 @@ comment on column public.memory_kinds.rules is
 comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
 comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
 
-alter table public.memory_kinds enable row level security;
-alter table public.memory_kinds force row level security;
-
-create policy tenant_isolation on public.memory_kinds as restrictive to l9_agent, l9_admin
-  using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.memory_kinds for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.memory_kinds for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_kinds')));
-create policy definer_functions on public.memory_kinds to l9_owner using (true);
-comment on policy tenant_isolation on public.memory_kinds is
-  'A caller sees the built-in kinds and those of its own tenant.';
-comment on policy scope_access on public.memory_kinds is 'Every caller may read the rules that its memories obey.';
-comment on policy platform_override on public.memory_kinds is
-  'Operators see the kinds of every tenant; each read is audited.';
-comment on policy definer_functions on public.memory_kinds is
-  'The trigger on packet_store reads the rules; register_memory_kind() writes them.';
+call identity.protect_tenant_rows('public.memory_kinds', has_built_in => true,
+  readers => 'Every caller may read the rules that its memories obey.',
+  writers => 'The trigger on packet_store reads the rules; register_memory_kind() writes them.');
 
 grant select on public.memory_kinds to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() checks the values, and a trigger audits them.
@@ -7519,22 +7532,9 @@ comment on column public.memory_kind_fields.parts is
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 
-alter table public.memory_kind_fields enable row level security;
-alter table public.memory_kind_fields force row level security;
-
-create policy tenant_isolation on public.memory_kind_fields as restrictive to l9_agent, l9_admin
-  using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.memory_kind_fields for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.memory_kind_fields for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_kind_fields')));
-create policy definer_functions on public.memory_kind_fields to l9_owner using (true);
-comment on policy tenant_isolation on public.memory_kind_fields is
-  'A caller sees the fields of the built-in kinds and of those of its own tenant.';
-comment on policy scope_access on public.memory_kind_fields is
-  'Every caller may read the rules that its memories obey.';
-comment on policy platform_override on public.memory_kind_fields is
-  'Operators see the fields of every tenant''s kinds; each read is audited.';
-comment on policy definer_functions on public.memory_kind_fields is 'register_memory_kind() writes the fields.';
+call identity.protect_tenant_rows('public.memory_kind_fields', has_built_in => true,
+  readers => 'Every caller may read the rules that its memories obey.',
+  writers => 'register_memory_kind() writes the fields.');
 
 grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all its rules.
@@ -11025,14 +11025,9 @@ comment on column embeddings.pending_embeddings.next_chunk is
 comment on column embeddings.pending_embeddings.last_error is
   'Name of the last error. It never holds a text of the memory.';
 
-alter table embeddings.pending_embeddings enable row level security;
-alter table embeddings.pending_embeddings force row level security;
-
-create policy worker_access on embeddings.pending_embeddings to l9_worker using (true);
-create policy definer_functions on embeddings.pending_embeddings to l9_owner using (true);
-comment on policy worker_access on embeddings.pending_embeddings is 'Jobs work through the queue.';
-comment on policy definer_functions on embeddings.pending_embeddings is
-  'Triggers of packet_store insert memories into the queue.';
+call identity.keep_private('embeddings.pending_embeddings',
+  jobs => 'Jobs work through the queue.',
+  functions => 'Triggers of packet_store insert memories into the queue.');
 
 grant select, insert (packet_id, model), update, delete on embeddings.pending_embeddings to l9_worker;
 
@@ -11063,13 +11058,9 @@ create table embeddings.stale_contexts (
 comment on table embeddings.stale_contexts is 'Queue of memories whose context must be created again.';
 comment on column embeddings.stale_contexts.packet_id is 'The memory, which may have been deleted since.';
 
-alter table embeddings.stale_contexts enable row level security;
-alter table embeddings.stale_contexts force row level security;
-
-create policy worker_access on embeddings.stale_contexts to l9_worker using (true);
-create policy definer_functions on embeddings.stale_contexts to l9_owner using (true);
-comment on policy worker_access on embeddings.stale_contexts is 'Jobs work through the queue.';
-comment on policy definer_functions on embeddings.stale_contexts is 'Triggers insert memories into the queue.';
+call identity.keep_private('embeddings.stale_contexts',
+  jobs => 'Jobs work through the queue.',
+  functions => 'Triggers insert memories into the queue.');
 
 grant select, insert, delete on embeddings.stale_contexts to l9_worker;
 --! EndIncluded 050-embeddings/030-stale-contexts.sql
@@ -12132,14 +12123,9 @@ comment on column embeddings.embedding_changes.began_at is 'Time when the change
 comment on column embeddings.embedding_changes.memories_to_embed is
   'Number of memories that had no vector of this model when the change began.';
 
-alter table embeddings.embedding_changes enable row level security;
-alter table embeddings.embedding_changes force row level security;
-
-create policy worker_access on embeddings.embedding_changes to l9_worker using (true);
-create policy definer_functions on embeddings.embedding_changes to l9_owner using (true);
-comment on policy worker_access on embeddings.embedding_changes is 'Jobs change from one model to another.';
-comment on policy definer_functions on embeddings.embedding_changes is
-  'drop_embedding_model() deletes the row of its model.';
+call identity.keep_private('embeddings.embedding_changes',
+  jobs => 'Jobs change from one model to another.',
+  functions => 'drop_embedding_model() deletes the row of its model.');
 
 grant select, insert (model, memories_to_embed), update (memories_to_embed), delete on embeddings.embedding_changes to l9_worker;
 --! EndIncluded 050-embeddings/120-embedding-changes.sql
@@ -14274,15 +14260,9 @@ comment on column importance.memory_voices.has_asserted is
 comment on column importance.memory_voices.has_contradicted is
   'True if it asserted a fact that contradicts the memory.';
 
-alter table importance.memory_voices enable row level security;
-alter table importance.memory_voices force row level security;
-
-create policy worker_access on importance.memory_voices to l9_worker using (true);
-create policy definer_functions on importance.memory_voices to l9_owner using (true);
-comment on policy worker_access on importance.memory_voices is
-  'The roll-up job counts votes, readings and citations.';
-comment on policy definer_functions on importance.memory_voices is
-  'Functions that write facts store which agents asserted or contradicted them.';
+call identity.keep_private('importance.memory_voices',
+  jobs => 'The roll-up job counts votes, readings and citations.',
+  functions => 'Functions that write facts store which agents asserted or contradicted them.');
 
 grant select, insert (packet_id, agent, vote, read_at, has_cited), update (vote, read_at, has_cited)
   on importance.memory_voices to l9_worker;
@@ -14429,13 +14409,9 @@ comment on column importance.pending_recounts.recount_id is 'The order of the qu
 comment on column importance.pending_recounts.packet_id is 'The memory, which may have been deleted since.';
 comment on column importance.pending_recounts.queued_at is 'When the row was queued.';
 
-alter table importance.pending_recounts enable row level security;
-alter table importance.pending_recounts force row level security;
-
-create policy worker_access on importance.pending_recounts to l9_worker using (true);
-create policy definer_functions on importance.pending_recounts to l9_owner using (true);
-comment on policy worker_access on importance.pending_recounts is 'The roll-up job works through the queue.';
-comment on policy definer_functions on importance.pending_recounts is 'Triggers insert memories into the queue.';
+call identity.keep_private('importance.pending_recounts',
+  jobs => 'The roll-up job works through the queue.',
+  functions => 'Triggers insert memories into the queue.');
 
 grant select, delete on importance.pending_recounts to l9_worker;
 
@@ -14602,13 +14578,9 @@ comment on column importance.access_roll_up.era_after is
 comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
 comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
 
-alter table importance.access_roll_up enable row level security;
-alter table importance.access_roll_up force row level security;
-create policy worker_access on importance.access_roll_up to l9_worker using (true);
-create policy definer_functions on importance.access_roll_up to l9_owner using (true);
-comment on policy worker_access on importance.access_roll_up is 'The job continues from this position.';
-comment on policy definer_functions on importance.access_roll_up is
-  'drop_access_partition() drops only partitions that are rolled up.';
+call identity.keep_private('importance.access_roll_up',
+  jobs => 'The job continues from this position.',
+  functions => 'drop_access_partition() drops only partitions that are rolled up.');
 grant select, update (to_xid, era_after, newest_at, rolled_up_at) on importance.access_roll_up to l9_worker;
 
 insert into importance.access_roll_up default values;
@@ -18095,23 +18067,9 @@ comment on column public.field_indexes.field is 'The field, such as status or ow
 comment on column public.field_indexes.created_by is 'The administrator that registered the index.';
 comment on column public.field_indexes.created_at is 'When the index was registered.';
 
-alter table public.field_indexes enable row level security;
-alter table public.field_indexes force row level security;
-
-create policy tenant_isolation on public.field_indexes as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.field_indexes for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.field_indexes for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('field_indexes')));
-create policy definer_functions on public.field_indexes to l9_owner using (true);
-
-comment on policy tenant_isolation on public.field_indexes is 'A search uses the indexes of its caller''s tenant.';
-comment on policy scope_access on public.field_indexes is
-  'Every caller in the tenant may read which fields are indexed.';
-comment on policy platform_override on public.field_indexes is
-  'Operators read the indexes of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.field_indexes is
-  'register_field_index() and drop_field_index() write the table, and the trigger of memories reads it.';
+call identity.protect_tenant_rows('public.field_indexes',
+  readers => 'Every caller in the tenant may read which fields are indexed.',
+  writers => 'register_field_index() and drop_field_index() write the table, and the trigger of memories reads it.');
 
 grant select on public.field_indexes to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: the functions check the caller and write the values and the audit row.
@@ -18643,11 +18601,8 @@ comment on column entities.tables_with_names.key_column is 'Its key, which the e
 comment on column entities.tables_with_names.evidence_table is 'The table of its evidence, with the column agent.';
 comment on column entities.tables_with_names.name_columns is 'The columns that hold names.';
 
-alter table entities.tables_with_names enable row level security;
-alter table entities.tables_with_names force row level security;
-create policy definer_functions on entities.tables_with_names to l9_owner using (true);
-comment on policy definer_functions on entities.tables_with_names is
-  'Migrations register tables, and functions of the owner ask whether an alias counts.';
+call identity.keep_private('entities.tables_with_names',
+  functions => 'Migrations register tables, and functions of the owner ask whether an alias counts.');
 
 create function entities.registered_tables() returns setof entities.tables_with_names
 language sql stable security definer set search_path = '' rows 2
@@ -22557,19 +22512,9 @@ comment on column public.search_settings.half_life_days is
 comment on column public.search_settings.languages is 'The languages of the tenant''s memories. A query is matched in each of '
   'them. A memory whose writer gives no language gets the one that its script and stop words point to, else the first.';
 comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
-alter table public.search_settings enable row level security, force row level security;
-create policy tenant_isolation on public.search_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.search_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.search_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('search_settings')));
-create policy definer_functions on public.search_settings to l9_owner using (true);
-comment on policy tenant_isolation on public.search_settings is
-  'A search uses the settings of its caller''s tenant, also for an operator.';
-comment on policy scope_access on public.search_settings is 'Every caller in the tenant may read how its searches are weighted.';
-comment on policy platform_override on public.search_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.search_settings is 'set_search_settings() writes the settings.';
+call identity.protect_tenant_rows('public.search_settings',
+  readers => 'Every caller in the tenant may read how its searches are weighted.',
+  writers => 'set_search_settings() writes the settings.');
 grant select on public.search_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_search_settings() checks the values and writes the audit row.
 
@@ -25170,19 +25115,9 @@ comment on column public.find_settings.citation_weight is 'Weight of how many me
 comment on column public.find_settings.half_life_days is
   'Maps kinds to the days after which recency is one half; default is used for all other kinds.';
 comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';
-alter table public.find_settings enable row level security, force row level security;
-create policy tenant_isolation on public.find_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.find_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.find_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('find_settings')));
-create policy definer_functions on public.find_settings to l9_owner using (true);
-comment on policy tenant_isolation on public.find_settings is
-  'A call uses the settings of its caller''s tenant, also for an operator.';
-comment on policy scope_access on public.find_settings is 'Every caller in the tenant may read how its hits are ranked.';
-comment on policy platform_override on public.find_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.find_settings is 'set_find_settings() writes the settings.';
+call identity.protect_tenant_rows('public.find_settings',
+  readers => 'Every caller in the tenant may read how its hits are ranked.',
+  writers => 'set_find_settings() writes the settings.');
 grant select on public.find_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_find_settings() checks the values.
 
@@ -26157,20 +26092,9 @@ comment on column public.world_model_settings.tenant_id is 'The tenant.';
 comment on column public.world_model_settings.takes_facts is
   'True (the default) if facts that are extracted, or asserted with into_world, change the world model of their readers.';
 comment on column public.world_model_settings.updated_at is 'When the settings last changed.';
-alter table public.world_model_settings enable row level security, force row level security;
-create policy tenant_isolation on public.world_model_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.world_model_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.world_model_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('world_model_settings')));
-create policy definer_functions on public.world_model_settings to l9_owner using (true);
-comment on policy tenant_isolation on public.world_model_settings is 'Callers read only the settings of their own tenant.';
-comment on policy scope_access on public.world_model_settings is
-  'Every caller in the tenant may read whether its facts change the world.';
-comment on policy platform_override on public.world_model_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.world_model_settings is
-  'set_world_model_settings() writes the settings, and triggers of facts read them.';
+call identity.protect_tenant_rows('public.world_model_settings',
+  readers => 'Every caller in the tenant may read whether its facts change the world.',
+  writers => 'set_world_model_settings() writes the settings, and triggers of facts read them.');
 grant select on public.world_model_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_world_model_settings() checks the caller.
 
@@ -26219,10 +26143,8 @@ comment on table world_model.worlds is 'The current version number of each world
   'number is used twice, even after updates were erased.';
 comment on column world_model.worlds.state_version is
   'The current version of the world. A transaction that changes the world locks this row.';
-alter table world_model.worlds enable row level security, force row level security;
-create policy definer_functions on world_model.worlds to l9_owner using (true);
-comment on policy definer_functions on world_model.worlds is
-  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+call identity.keep_private('world_model.worlds',
+  functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 
 create function world_model.lock_world(audience_id uuid) returns integer
 language plpgsql volatile set search_path = ''
@@ -26267,10 +26189,8 @@ comment on table world_model.removed_entities is 'The last version of each remov
   'entity: if the entity comes back, its version numbers continue.';
 comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
 comment on column world_model.removed_entities.version is 'The last version that the entity had.';
-alter table world_model.removed_entities enable row level security, force row level security;
-create policy definer_functions on world_model.removed_entities to l9_owner using (true);
-comment on policy definer_functions on world_model.removed_entities is
-  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+call identity.keep_private('world_model.removed_entities',
+  functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 --! EndIncluded 160-world-model/030-removed-entities.sql
 --! Included 160-world-model/040-stale-worlds.sql
 -- A list that is empty outside a statement: the row trigger that moves updates with their memories notes worlds here,
@@ -26283,10 +26203,8 @@ comment on table world_model.stale_worlds is 'Worlds to recompute before the sta
   'inserts them; a statement trigger deletes and recomputes them.';
 comment on column world_model.stale_worlds.state_version is
   'The version of an update that left the world; null when updates were added or their expiry changed.';
-alter table world_model.stale_worlds enable row level security, force row level security;
-create policy definer_functions on world_model.stale_worlds to l9_owner using (true);
-comment on policy definer_functions on world_model.stale_worlds is
-  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+call identity.keep_private('world_model.stale_worlds',
+  functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 --! EndIncluded 160-world-model/040-stale-worlds.sql
 --! Included 160-world-model/050-world-model-updates.sql
 -- The event log of worlds, from which all else in this chapter is computed. apply_world_update(), restore_world() and
@@ -27856,10 +27774,8 @@ comment on column reflection.attestations.confidence is 'The highest confidence 
 comment on column reflection.attestations.priority is 'The highest priority that the agent gave.';
 comment on column reflection.attestations.times_seen is 'How often the agent saved the lesson.';
 comment on column reflection.attestations.last_seen is 'When the agent last saved it.';
-alter table reflection.attestations enable row level security, force row level security;
-create policy definer_functions on reflection.attestations to l9_owner using (true);
-comment on policy definer_functions on reflection.attestations is
-  'Only functions of the owner read and write it, for a lesson that the caller may read.';
+call identity.keep_private('reflection.attestations',
+  functions => 'Only functions of the owner read and write it, for a lesson that the caller may read.');
 -- Callers have no grant: reflection_store holds the sums.
 
 create function reflection.higher_priority(one text, other text) returns text
@@ -28961,9 +28877,7 @@ create table summaries.summaries_being_deleted (summary_packet uuid primary key)
 comment on table summaries.summaries_being_deleted is 'Summaries that are being deleted because one of their sources was deleted '
   'or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.';
 comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
-alter table summaries.summaries_being_deleted enable row level security, force row level security;
-create policy definer_functions on summaries.summaries_being_deleted to l9_owner using (true);
-comment on policy definer_functions on summaries.summaries_being_deleted is 'Only functions of the owner read and write it.';
+call identity.keep_private('summaries.summaries_being_deleted', functions => 'Only functions of the owner read and write it.');
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
 create policy definer_upkeep on public.packet_store for delete to l9_owner
@@ -29902,12 +29816,8 @@ comment on column extraction.pending_extractions.given_up_at is
   'When the last attempt failed. The row stays until the memory is changed or deleted.';
 comment on column extraction.pending_extractions.last_error is
   'The name of the last error, never its text; budget: the row waits for the next day.';
-alter table extraction.pending_extractions enable row level security, force row level security;
-create policy worker_access on extraction.pending_extractions to l9_worker using (true);
-create policy definer_functions on extraction.pending_extractions to l9_owner using (true);
-comment on policy worker_access on extraction.pending_extractions is 'Jobs work through the queue.';
-comment on policy definer_functions on extraction.pending_extractions is
-  'Triggers of packet_store add memories; store_extraction() removes them.';
+call identity.keep_private('extraction.pending_extractions', jobs => 'Jobs work through the queue.',
+  functions => 'Triggers of packet_store add memories; store_extraction() removes them.');
 grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error),
   delete on extraction.pending_extractions to l9_worker;
 
@@ -30242,9 +30152,7 @@ comment on column extraction.summary_leases.summary_key is 'A hash of audience a
 comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
 comment on column extraction.summary_leases.leased_until is
   'End of the lease of the job that writes this summary; afterwards another job may lease it.';
-alter table extraction.summary_leases enable row level security, force row level security;
-create policy worker_access on extraction.summary_leases to l9_worker using (true);
-comment on policy worker_access on extraction.summary_leases is 'Only jobs read and write the leases.';
+call identity.keep_private('extraction.summary_leases', jobs => 'Only jobs read and write the leases.');
 grant select, insert, update, delete on extraction.summary_leases to l9_worker;
 
 create function extraction.may_write_summaries() returns boolean
@@ -30718,20 +30626,9 @@ comment on column public.archive_settings.tenant_id is 'The tenant.';
 comment on column public.archive_settings.archive_fields is 'What is stored beside session_id, timestamp, ended_at, tool_name, '
   'success, summary and tags: messages (role and text of each), tool_calls (those in the messages), or nothing, the default.';
 comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
-alter table public.archive_settings enable row level security, force row level security;
-create policy tenant_isolation on public.archive_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.archive_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.archive_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('archive_settings')));
-create policy definer_functions on public.archive_settings to l9_owner using (true);
-comment on policy tenant_isolation on public.archive_settings is 'A caller sees the settings of its own tenant.';
-comment on policy scope_access on public.archive_settings is
-  'Every caller may read what is stored of a session that it archives.';
-comment on policy platform_override on public.archive_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.archive_settings is
-  'Functions read the settings; set_archive_settings() writes them.';
+call identity.protect_tenant_rows('public.archive_settings',
+  readers => 'Every caller may read what is stored of a session that it archives.',
+  writers => 'Functions read the settings; set_archive_settings() writes them.');
 grant select on public.archive_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_archive_settings() checks the values, and a trigger audits them.
 
@@ -30926,9 +30823,7 @@ comment on table archive.wrapped_keys is 'The key of each archive, encrypted wit
   'Deleting the row makes the bytes unreadable, wherever copies of them are.';
 comment on column archive.wrapped_keys.archive_id is 'The archive.';
 comment on column archive.wrapped_keys.wrapped_key is 'Nonce (12 bytes), encrypted key (32), tag (16).';
-alter table archive.wrapped_keys enable row level security, force row level security;
-create policy definer_functions on archive.wrapped_keys to l9_owner using (true);
-comment on policy definer_functions on archive.wrapped_keys is 'Functions hand a key to callers who may read its archive.';
+call identity.keep_private('archive.wrapped_keys', functions => 'Functions hand a key to callers who may read its archive.');
 -- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
 
 -- The bytes belong to one archive, not to their hash: nobody else can name, replace or delete them, or notice that they are
@@ -30950,9 +30845,7 @@ comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
 comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
 comment on column public.archive_blobs.stored_at is
   'When they were stored. Bytes that no archive names are collected an hour later.';
-alter table public.archive_blobs enable row level security, force row level security;
-create policy definer_functions on public.archive_blobs to l9_owner using (true);
-comment on policy definer_functions on public.archive_blobs is 'Functions store, return and collect bytes.';
+call identity.keep_private('public.archive_blobs', functions => 'Functions store, return and collect bytes.');
 -- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
 
 create table archive.pending_deletions (
@@ -30973,10 +30866,8 @@ comment on column archive.pending_deletions.content_hash is 'SHA-256 of the byte
 comment on column archive.pending_deletions.entered_at is 'When the archive was entered, or its bytes were announced. Bytes that '
   'another archive named before that are its own, and stay.';
 comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
-alter table archive.pending_deletions enable row level security, force row level security;
-create policy definer_functions on archive.pending_deletions to l9_owner using (true);
-comment on policy definer_functions on archive.pending_deletions is
-  'Functions queue deletions, and take back those of an archive that is entered.';
+call identity.keep_private('archive.pending_deletions',
+  functions => 'Functions queue deletions, and take back those of an archive that is entered.');
 -- Nobody has a grant: bytes_to_delete() and note_deletion() are the job's.
 
 create function archive.tg_session_archives__forget_bytes() returns trigger
@@ -31045,9 +30936,7 @@ comment on column archive.prepared_sessions.messages_given is 'How many messages
 comment on column archive.prepared_sessions.tags is 'Labels.';
 comment on column archive.prepared_sessions.redacted is 'How many secrets were replaced.';
 comment on column archive.prepared_sessions.prepared_at is 'When it was prepared. An hour later it is removed.';
-alter table archive.prepared_sessions enable row level security, force row level security;
-create policy definer_functions on archive.prepared_sessions to l9_owner using (true);
-comment on policy definer_functions on archive.prepared_sessions is 'Functions prepare and finish archives.';
+call identity.keep_private('archive.prepared_sessions', functions => 'Functions prepare and finish archives.');
 -- Callers have no grant.
 
 create function archive.narrowest_scope() returns text
@@ -31869,19 +31758,8 @@ comment on column public.storage_prices.per_object_once is
   'The price of storing one object, whatever its size. Null: none, if per_gb_once is set.';
 comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
 comment on column public.storage_prices.updated_at is 'When the row was last changed.';
-alter table public.storage_prices enable row level security, force row level security;
-create policy tenant_isolation on public.storage_prices as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.storage_prices for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.storage_prices for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('storage_prices')));
-create policy definer_functions on public.storage_prices to l9_owner using (true);
-comment on policy tenant_isolation on public.storage_prices is
-  'An estimate uses the prices of its caller''s tenant, also for an operator.';
-comment on policy scope_access on public.storage_prices is 'Every caller in the tenant may read what storage costs.';
-comment on policy platform_override on public.storage_prices is
-  'Operators read the prices of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.storage_prices is 'set_storage_price() writes prices.';
+call identity.protect_tenant_rows('public.storage_prices', readers => 'Every caller in the tenant may read what storage costs.',
+  writers => 'set_storage_price() writes prices.');
 grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_storage_price() checks the values and writes the audit row.
 
@@ -32062,9 +31940,7 @@ comment on column views.memory_view_refreshes.refreshed_at is
   'The view shows the state at this time. Null: it was never refreshed and is empty.';
 comment on column views.memory_view_refreshes.seconds is 'Duration of the refresh in seconds.';
 comment on column views.memory_view_refreshes.xid is 'The transaction that is refreshing the view now; null if none is.';
-alter table views.memory_view_refreshes enable row level security, force row level security;
-create policy definer_functions on views.memory_view_refreshes to l9_owner using (true);
-comment on policy definer_functions on views.memory_view_refreshes is 'Only refresh_memory_views() writes the table.';
+call identity.keep_private('views.memory_view_refreshes', functions => 'Only refresh_memory_views() writes the table.');
 -- There are no grants, because a role that could write the table could read as much as a refresh does.
 
 insert into views.memory_view_refreshes (view_name)
@@ -33638,12 +33514,8 @@ comment on column legacy.legacy_ids.leftover is
   'memory is deleted.';
 comment on column legacy.legacy_ids.moved_at is 'When the row was imported.';
 
-alter table legacy.legacy_ids enable row level security;
-alter table legacy.legacy_ids force row level security;
-
-create policy definer_functions on legacy.legacy_ids to l9_owner using (true);
-comment on policy definer_functions on legacy.legacy_ids is
-  'The functions of schema legacy read and write it. Nobody else does.';
+call identity.keep_private('legacy.legacy_ids',
+  functions => 'The functions of schema legacy read and write it. Nobody else does.');
 
 create trigger _900_forget_legacy after delete on public.packet_store
   referencing old table as old_rows

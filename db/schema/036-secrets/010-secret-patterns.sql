@@ -64,23 +64,9 @@ comment on column public.secret_patterns.source is 'Where the format is describe
 comment on column public.secret_patterns.is_active is 'False if the pattern is switched off.';
 comment on column public.secret_patterns.created_at is 'When the pattern was added.';
 
-alter table public.secret_patterns enable row level security;
-alter table public.secret_patterns force row level security;
-
-create policy tenant_isolation on public.secret_patterns as restrictive to l9_agent, l9_admin
-  using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.secret_patterns for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.secret_patterns for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('secret_patterns')));
-create policy definer_functions on public.secret_patterns to l9_owner using (true);
-comment on policy tenant_isolation on public.secret_patterns is
-  'A caller sees the built-in patterns and those of its own tenant.';
-comment on policy scope_access on public.secret_patterns is
-  'Every caller may read what is refused, so that it can tell why.';
-comment on policy platform_override on public.secret_patterns is
-  'Operators see the patterns of every tenant; each read is audited.';
-comment on policy definer_functions on public.secret_patterns is
-  'The guard reads the patterns; register_secret_pattern() writes them.';
+call identity.protect_tenant_rows('public.secret_patterns', has_built_in => true,
+  readers => 'Every caller may read what is refused, so that it can tell why.',
+  writers => 'The guard reads the patterns; register_secret_pattern() writes them.');
 
 grant select on public.secret_patterns to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_secret_pattern() checks the values, and a trigger audits them.

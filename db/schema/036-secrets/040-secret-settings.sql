@@ -23,22 +23,9 @@ comment on column public.secret_settings.own_test is
   'if it guards that; null if there is none. The functions that change patterns and settings keep it.';
 comment on column public.secret_settings.updated_at is 'Time when the settings were last changed.';
 
-alter table public.secret_settings enable row level security;
-alter table public.secret_settings force row level security;
-
-create policy tenant_isolation on public.secret_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.secret_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.secret_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('secret_settings')));
-create policy definer_functions on public.secret_settings to l9_owner using (true);
-comment on policy tenant_isolation on public.secret_settings is 'A caller sees the settings of its own tenant.';
-comment on policy scope_access on public.secret_settings is
-  'Every caller may read what happens to a secret that it writes.';
-comment on policy platform_override on public.secret_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.secret_settings is
-  'The guard reads the settings; set_secret_settings() writes them.';
+call identity.protect_tenant_rows('public.secret_settings',
+  readers => 'Every caller may read what happens to a secret that it writes.',
+  writers => 'The guard reads the settings; set_secret_settings() writes them.');
 
 grant select on public.secret_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: functions check the values, and a trigger audits them.

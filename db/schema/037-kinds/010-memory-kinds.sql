@@ -87,22 +87,9 @@ comment on column public.memory_kinds.rules is
 comment on column public.memory_kinds.created_at is 'Time when the kind was registered.';
 comment on column public.memory_kinds.updated_at is 'Time when the kind was last changed.';
 
-alter table public.memory_kinds enable row level security;
-alter table public.memory_kinds force row level security;
-
-create policy tenant_isolation on public.memory_kinds as restrictive to l9_agent, l9_admin
-  using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.memory_kinds for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.memory_kinds for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_kinds')));
-create policy definer_functions on public.memory_kinds to l9_owner using (true);
-comment on policy tenant_isolation on public.memory_kinds is
-  'A caller sees the built-in kinds and those of its own tenant.';
-comment on policy scope_access on public.memory_kinds is 'Every caller may read the rules that its memories obey.';
-comment on policy platform_override on public.memory_kinds is
-  'Operators see the kinds of every tenant; each read is audited.';
-comment on policy definer_functions on public.memory_kinds is
-  'The trigger on packet_store reads the rules; register_memory_kind() writes them.';
+call identity.protect_tenant_rows('public.memory_kinds', has_built_in => true,
+  readers => 'Every caller may read the rules that its memories obey.',
+  writers => 'The trigger on packet_store reads the rules; register_memory_kind() writes them.');
 
 grant select on public.memory_kinds to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() checks the values, and a trigger audits them.

@@ -59,22 +59,9 @@ comment on column public.memory_kind_fields.parts is
 comment on column public.memory_kind_fields.meaning is 'What the field means.';
 comment on column public.memory_kind_fields.tenant_id is 'The tenant of the kind; null for a built-in one.';
 
-alter table public.memory_kind_fields enable row level security;
-alter table public.memory_kind_fields force row level security;
-
-create policy tenant_isolation on public.memory_kind_fields as restrictive to l9_agent, l9_admin
-  using (tenant_id is null or tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.memory_kind_fields for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.memory_kind_fields for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('memory_kind_fields')));
-create policy definer_functions on public.memory_kind_fields to l9_owner using (true);
-comment on policy tenant_isolation on public.memory_kind_fields is
-  'A caller sees the fields of the built-in kinds and of those of its own tenant.';
-comment on policy scope_access on public.memory_kind_fields is
-  'Every caller may read the rules that its memories obey.';
-comment on policy platform_override on public.memory_kind_fields is
-  'Operators see the fields of every tenant''s kinds; each read is audited.';
-comment on policy definer_functions on public.memory_kind_fields is 'register_memory_kind() writes the fields.';
+call identity.protect_tenant_rows('public.memory_kind_fields', has_built_in => true,
+  readers => 'Every caller may read the rules that its memories obey.',
+  writers => 'register_memory_kind() writes the fields.');
 
 grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all its rules.

@@ -33,14 +33,9 @@ comment on column embeddings.pending_embeddings.next_chunk is
 comment on column embeddings.pending_embeddings.last_error is
   'Name of the last error. It never holds a text of the memory.';
 
-alter table embeddings.pending_embeddings enable row level security;
-alter table embeddings.pending_embeddings force row level security;
-
-create policy worker_access on embeddings.pending_embeddings to l9_worker using (true);
-create policy definer_functions on embeddings.pending_embeddings to l9_owner using (true);
-comment on policy worker_access on embeddings.pending_embeddings is 'Jobs work through the queue.';
-comment on policy definer_functions on embeddings.pending_embeddings is
-  'Triggers of packet_store insert memories into the queue.';
+call identity.keep_private('embeddings.pending_embeddings',
+  jobs => 'Jobs work through the queue.',
+  functions => 'Triggers of packet_store insert memories into the queue.');
 
 grant select, insert (packet_id, model), update, delete on embeddings.pending_embeddings to l9_worker;
 

@@ -16,13 +16,8 @@ comment on column embeddings.embedding_changes.began_at is 'Time when the change
 comment on column embeddings.embedding_changes.memories_to_embed is
   'Number of memories that had no vector of this model when the change began.';
 
-alter table embeddings.embedding_changes enable row level security;
-alter table embeddings.embedding_changes force row level security;
-
-create policy worker_access on embeddings.embedding_changes to l9_worker using (true);
-create policy definer_functions on embeddings.embedding_changes to l9_owner using (true);
-comment on policy worker_access on embeddings.embedding_changes is 'Jobs change from one model to another.';
-comment on policy definer_functions on embeddings.embedding_changes is
-  'drop_embedding_model() deletes the row of its model.';
+call identity.keep_private('embeddings.embedding_changes',
+  jobs => 'Jobs change from one model to another.',
+  functions => 'drop_embedding_model() deletes the row of its model.');
 
 grant select, insert (model, memories_to_embed), update (memories_to_embed), delete on embeddings.embedding_changes to l9_worker;

@@ -32,15 +32,9 @@ comment on column importance.memory_voices.has_asserted is
 comment on column importance.memory_voices.has_contradicted is
   'True if it asserted a fact that contradicts the memory.';
 
-alter table importance.memory_voices enable row level security;
-alter table importance.memory_voices force row level security;
-
-create policy worker_access on importance.memory_voices to l9_worker using (true);
-create policy definer_functions on importance.memory_voices to l9_owner using (true);
-comment on policy worker_access on importance.memory_voices is
-  'The roll-up job counts votes, readings and citations.';
-comment on policy definer_functions on importance.memory_voices is
-  'Functions that write facts store which agents asserted or contradicted them.';
+call identity.keep_private('importance.memory_voices',
+  jobs => 'The roll-up job counts votes, readings and citations.',
+  functions => 'Functions that write facts store which agents asserted or contradicted them.');
 
 grant select, insert (packet_id, agent, vote, read_at, has_cited), update (vote, read_at, has_cited)
   on importance.memory_voices to l9_worker;

@@ -16,13 +16,9 @@ comment on column importance.pending_recounts.recount_id is 'The order of the qu
 comment on column importance.pending_recounts.packet_id is 'The memory, which may have been deleted since.';
 comment on column importance.pending_recounts.queued_at is 'When the row was queued.';
 
-alter table importance.pending_recounts enable row level security;
-alter table importance.pending_recounts force row level security;
-
-create policy worker_access on importance.pending_recounts to l9_worker using (true);
-create policy definer_functions on importance.pending_recounts to l9_owner using (true);
-comment on policy worker_access on importance.pending_recounts is 'The roll-up job works through the queue.';
-comment on policy definer_functions on importance.pending_recounts is 'Triggers insert memories into the queue.';
+call identity.keep_private('importance.pending_recounts',
+  jobs => 'The roll-up job works through the queue.',
+  functions => 'Triggers insert memories into the queue.');
 
 grant select, delete on importance.pending_recounts to l9_worker;
 

@@ -19,13 +19,9 @@ comment on column importance.access_roll_up.era_after is
 comment on column importance.access_roll_up.newest_at is 'The time of the newest access that is rolled up.';
 comment on column importance.access_roll_up.rolled_up_at is 'When the last roll-up that found something ran.';
 
-alter table importance.access_roll_up enable row level security;
-alter table importance.access_roll_up force row level security;
-create policy worker_access on importance.access_roll_up to l9_worker using (true);
-create policy definer_functions on importance.access_roll_up to l9_owner using (true);
-comment on policy worker_access on importance.access_roll_up is 'The job continues from this position.';
-comment on policy definer_functions on importance.access_roll_up is
-  'drop_access_partition() drops only partitions that are rolled up.';
+call identity.keep_private('importance.access_roll_up',
+  jobs => 'The job continues from this position.',
+  functions => 'drop_access_partition() drops only partitions that are rolled up.');
 grant select, update (to_xid, era_after, newest_at, rolled_up_at) on importance.access_roll_up to l9_worker;
 
 insert into importance.access_roll_up default values;

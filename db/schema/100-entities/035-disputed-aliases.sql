@@ -16,11 +16,8 @@ comment on column entities.tables_with_names.key_column is 'Its key, which the e
 comment on column entities.tables_with_names.evidence_table is 'The table of its evidence, with the column agent.';
 comment on column entities.tables_with_names.name_columns is 'The columns that hold names.';
 
-alter table entities.tables_with_names enable row level security;
-alter table entities.tables_with_names force row level security;
-create policy definer_functions on entities.tables_with_names to l9_owner using (true);
-comment on policy definer_functions on entities.tables_with_names is
-  'Migrations register tables, and functions of the owner ask whether an alias counts.';
+call identity.keep_private('entities.tables_with_names',
+  functions => 'Migrations register tables, and functions of the owner ask whether an alias counts.');
 
 create function entities.registered_tables() returns setof entities.tables_with_names
 language sql stable security definer set search_path = '' rows 2

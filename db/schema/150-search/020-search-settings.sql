@@ -59,19 +59,9 @@ comment on column public.search_settings.half_life_days is
 comment on column public.search_settings.languages is 'The languages of the tenant''s memories. A query is matched in each of '
   'them. A memory whose writer gives no language gets the one that its script and stop words point to, else the first.';
 comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
-alter table public.search_settings enable row level security, force row level security;
-create policy tenant_isolation on public.search_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.search_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.search_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('search_settings')));
-create policy definer_functions on public.search_settings to l9_owner using (true);
-comment on policy tenant_isolation on public.search_settings is
-  'A search uses the settings of its caller''s tenant, also for an operator.';
-comment on policy scope_access on public.search_settings is 'Every caller in the tenant may read how its searches are weighted.';
-comment on policy platform_override on public.search_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.search_settings is 'set_search_settings() writes the settings.';
+call identity.protect_tenant_rows('public.search_settings',
+  readers => 'Every caller in the tenant may read how its searches are weighted.',
+  writers => 'set_search_settings() writes the settings.');
 grant select on public.search_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_search_settings() checks the values and writes the audit row.
 

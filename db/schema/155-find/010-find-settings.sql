@@ -25,19 +25,9 @@ comment on column public.find_settings.citation_weight is 'Weight of how many me
 comment on column public.find_settings.half_life_days is
   'Maps kinds to the days after which recency is one half; default is used for all other kinds.';
 comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';
-alter table public.find_settings enable row level security, force row level security;
-create policy tenant_isolation on public.find_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.find_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.find_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('find_settings')));
-create policy definer_functions on public.find_settings to l9_owner using (true);
-comment on policy tenant_isolation on public.find_settings is
-  'A call uses the settings of its caller''s tenant, also for an operator.';
-comment on policy scope_access on public.find_settings is 'Every caller in the tenant may read how its hits are ranked.';
-comment on policy platform_override on public.find_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.find_settings is 'set_find_settings() writes the settings.';
+call identity.protect_tenant_rows('public.find_settings',
+  readers => 'Every caller in the tenant may read how its hits are ranked.',
+  writers => 'set_find_settings() writes the settings.');
 grant select on public.find_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_find_settings() checks the values.
 

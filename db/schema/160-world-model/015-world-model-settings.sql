@@ -11,20 +11,9 @@ comment on column public.world_model_settings.tenant_id is 'The tenant.';
 comment on column public.world_model_settings.takes_facts is
   'True (the default) if facts that are extracted, or asserted with into_world, change the world model of their readers.';
 comment on column public.world_model_settings.updated_at is 'When the settings last changed.';
-alter table public.world_model_settings enable row level security, force row level security;
-create policy tenant_isolation on public.world_model_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.world_model_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.world_model_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('world_model_settings')));
-create policy definer_functions on public.world_model_settings to l9_owner using (true);
-comment on policy tenant_isolation on public.world_model_settings is 'Callers read only the settings of their own tenant.';
-comment on policy scope_access on public.world_model_settings is
-  'Every caller in the tenant may read whether its facts change the world.';
-comment on policy platform_override on public.world_model_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.world_model_settings is
-  'set_world_model_settings() writes the settings, and triggers of facts read them.';
+call identity.protect_tenant_rows('public.world_model_settings',
+  readers => 'Every caller in the tenant may read whether its facts change the world.',
+  writers => 'set_world_model_settings() writes the settings, and triggers of facts read them.');
 grant select on public.world_model_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_world_model_settings() checks the caller.
 

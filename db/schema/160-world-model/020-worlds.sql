@@ -8,10 +8,8 @@ comment on table world_model.worlds is 'The current version number of each world
   'number is used twice, even after updates were erased.';
 comment on column world_model.worlds.state_version is
   'The current version of the world. A transaction that changes the world locks this row.';
-alter table world_model.worlds enable row level security, force row level security;
-create policy definer_functions on world_model.worlds to l9_owner using (true);
-comment on policy definer_functions on world_model.worlds is
-  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+call identity.keep_private('world_model.worlds',
+  functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 
 create function world_model.lock_world(audience_id uuid) returns integer
 language plpgsql volatile set search_path = ''

@@ -11,7 +11,5 @@ comment on table world_model.removed_entities is 'The last version of each remov
   'entity: if the entity comes back, its version numbers continue.';
 comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
 comment on column world_model.removed_entities.version is 'The last version that the entity had.';
-alter table world_model.removed_entities enable row level security, force row level security;
-create policy definer_functions on world_model.removed_entities to l9_owner using (true);
-comment on policy definer_functions on world_model.removed_entities is
-  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+call identity.keep_private('world_model.removed_entities',
+  functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');

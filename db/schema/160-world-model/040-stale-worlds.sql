@@ -8,7 +8,5 @@ comment on table world_model.stale_worlds is 'Worlds to recompute before the sta
   'inserts them; a statement trigger deletes and recomputes them.';
 comment on column world_model.stale_worlds.state_version is
   'The version of an update that left the world; null when updates were added or their expiry changed.';
-alter table world_model.stale_worlds enable row level security, force row level security;
-create policy definer_functions on world_model.stale_worlds to l9_owner using (true);
-comment on policy definer_functions on world_model.stale_worlds is
-  'Only functions of the owner read and write it; they take the world from a memory that the caller may read.';
+call identity.keep_private('world_model.stale_worlds',
+  functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');

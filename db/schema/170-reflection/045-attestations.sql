@@ -20,10 +20,8 @@ comment on column reflection.attestations.confidence is 'The highest confidence 
 comment on column reflection.attestations.priority is 'The highest priority that the agent gave.';
 comment on column reflection.attestations.times_seen is 'How often the agent saved the lesson.';
 comment on column reflection.attestations.last_seen is 'When the agent last saved it.';
-alter table reflection.attestations enable row level security, force row level security;
-create policy definer_functions on reflection.attestations to l9_owner using (true);
-comment on policy definer_functions on reflection.attestations is
-  'Only functions of the owner read and write it, for a lesson that the caller may read.';
+call identity.keep_private('reflection.attestations',
+  functions => 'Only functions of the owner read and write it, for a lesson that the caller may read.');
 -- Callers have no grant: reflection_store holds the sums.
 
 create function reflection.higher_priority(one text, other text) returns text

@@ -4,9 +4,7 @@ create table summaries.summaries_being_deleted (summary_packet uuid primary key)
 comment on table summaries.summaries_being_deleted is 'Summaries that are being deleted because one of their sources was deleted '
   'or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.';
 comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
-alter table summaries.summaries_being_deleted enable row level security, force row level security;
-create policy definer_functions on summaries.summaries_being_deleted to l9_owner using (true);
-comment on policy definer_functions on summaries.summaries_being_deleted is 'Only functions of the owner read and write it.';
+call identity.keep_private('summaries.summaries_being_deleted', functions => 'Only functions of the owner read and write it.');
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
 create policy definer_upkeep on public.packet_store for delete to l9_owner

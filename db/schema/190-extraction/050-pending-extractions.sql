@@ -21,12 +21,8 @@ comment on column extraction.pending_extractions.given_up_at is
   'When the last attempt failed. The row stays until the memory is changed or deleted.';
 comment on column extraction.pending_extractions.last_error is
   'The name of the last error, never its text; budget: the row waits for the next day.';
-alter table extraction.pending_extractions enable row level security, force row level security;
-create policy worker_access on extraction.pending_extractions to l9_worker using (true);
-create policy definer_functions on extraction.pending_extractions to l9_owner using (true);
-comment on policy worker_access on extraction.pending_extractions is 'Jobs work through the queue.';
-comment on policy definer_functions on extraction.pending_extractions is
-  'Triggers of packet_store add memories; store_extraction() removes them.';
+call identity.keep_private('extraction.pending_extractions', jobs => 'Jobs work through the queue.',
+  functions => 'Triggers of packet_store add memories; store_extraction() removes them.');
 grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error),
   delete on extraction.pending_extractions to l9_worker;
 

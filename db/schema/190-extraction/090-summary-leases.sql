@@ -12,9 +12,7 @@ comment on column extraction.summary_leases.summary_key is 'A hash of audience a
 comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
 comment on column extraction.summary_leases.leased_until is
   'End of the lease of the job that writes this summary; afterwards another job may lease it.';
-alter table extraction.summary_leases enable row level security, force row level security;
-create policy worker_access on extraction.summary_leases to l9_worker using (true);
-comment on policy worker_access on extraction.summary_leases is 'Only jobs read and write the leases.';
+call identity.keep_private('extraction.summary_leases', jobs => 'Only jobs read and write the leases.');
 grant select, insert, update, delete on extraction.summary_leases to l9_worker;
 
 create function extraction.may_write_summaries() returns boolean

@@ -11,20 +11,9 @@ comment on column public.archive_settings.tenant_id is 'The tenant.';
 comment on column public.archive_settings.archive_fields is 'What is stored beside session_id, timestamp, ended_at, tool_name, '
   'success, summary and tags: messages (role and text of each), tool_calls (those in the messages), or nothing, the default.';
 comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
-alter table public.archive_settings enable row level security, force row level security;
-create policy tenant_isolation on public.archive_settings as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.archive_settings for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.archive_settings for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('archive_settings')));
-create policy definer_functions on public.archive_settings to l9_owner using (true);
-comment on policy tenant_isolation on public.archive_settings is 'A caller sees the settings of its own tenant.';
-comment on policy scope_access on public.archive_settings is
-  'Every caller may read what is stored of a session that it archives.';
-comment on policy platform_override on public.archive_settings is
-  'Operators read the settings of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.archive_settings is
-  'Functions read the settings; set_archive_settings() writes them.';
+call identity.protect_tenant_rows('public.archive_settings',
+  readers => 'Every caller may read what is stored of a session that it archives.',
+  writers => 'Functions read the settings; set_archive_settings() writes them.');
 grant select on public.archive_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_archive_settings() checks the values, and a trigger audits them.
 

@@ -92,9 +92,7 @@ comment on table archive.wrapped_keys is 'The key of each archive, encrypted wit
   'Deleting the row makes the bytes unreadable, wherever copies of them are.';
 comment on column archive.wrapped_keys.archive_id is 'The archive.';
 comment on column archive.wrapped_keys.wrapped_key is 'Nonce (12 bytes), encrypted key (32), tag (16).';
-alter table archive.wrapped_keys enable row level security, force row level security;
-create policy definer_functions on archive.wrapped_keys to l9_owner using (true);
-comment on policy definer_functions on archive.wrapped_keys is 'Functions hand a key to callers who may read its archive.';
+call identity.keep_private('archive.wrapped_keys', functions => 'Functions hand a key to callers who may read its archive.');
 -- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
 
 -- The bytes belong to one archive, not to their hash: nobody else can name, replace or delete them, or notice that they are
@@ -116,9 +114,7 @@ comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
 comment on column public.archive_blobs.blob is 'Version (1 byte), nonce (12), encrypted document, tag (16).';
 comment on column public.archive_blobs.stored_at is
   'When they were stored. Bytes that no archive names are collected an hour later.';
-alter table public.archive_blobs enable row level security, force row level security;
-create policy definer_functions on public.archive_blobs to l9_owner using (true);
-comment on policy definer_functions on public.archive_blobs is 'Functions store, return and collect bytes.';
+call identity.keep_private('public.archive_blobs', functions => 'Functions store, return and collect bytes.');
 -- Callers have no grant: get_archive_blob() returns the bytes of an archive that the caller may read.
 
 create table archive.pending_deletions (
@@ -139,10 +135,8 @@ comment on column archive.pending_deletions.content_hash is 'SHA-256 of the byte
 comment on column archive.pending_deletions.entered_at is 'When the archive was entered, or its bytes were announced. Bytes that '
   'another archive named before that are its own, and stay.';
 comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
-alter table archive.pending_deletions enable row level security, force row level security;
-create policy definer_functions on archive.pending_deletions to l9_owner using (true);
-comment on policy definer_functions on archive.pending_deletions is
-  'Functions queue deletions, and take back those of an archive that is entered.';
+call identity.keep_private('archive.pending_deletions',
+  functions => 'Functions queue deletions, and take back those of an archive that is entered.');
 -- Nobody has a grant: bytes_to_delete() and note_deletion() are the job's.
 
 create function archive.tg_session_archives__forget_bytes() returns trigger

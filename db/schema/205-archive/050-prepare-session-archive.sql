@@ -40,9 +40,7 @@ comment on column archive.prepared_sessions.messages_given is 'How many messages
 comment on column archive.prepared_sessions.tags is 'Labels.';
 comment on column archive.prepared_sessions.redacted is 'How many secrets were replaced.';
 comment on column archive.prepared_sessions.prepared_at is 'When it was prepared. An hour later it is removed.';
-alter table archive.prepared_sessions enable row level security, force row level security;
-create policy definer_functions on archive.prepared_sessions to l9_owner using (true);
-comment on policy definer_functions on archive.prepared_sessions is 'Functions prepare and finish archives.';
+call identity.keep_private('archive.prepared_sessions', functions => 'Functions prepare and finish archives.');
 -- Callers have no grant.
 
 create function archive.narrowest_scope() returns text

@@ -32,19 +32,8 @@ comment on column public.storage_prices.per_object_once is
   'The price of storing one object, whatever its size. Null: none, if per_gb_once is set.';
 comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
 comment on column public.storage_prices.updated_at is 'When the row was last changed.';
-alter table public.storage_prices enable row level security, force row level security;
-create policy tenant_isolation on public.storage_prices as restrictive to l9_agent, l9_admin, l9_platform_admin
-  using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.storage_prices for select to l9_agent, l9_admin using (true);
-create policy platform_override on public.storage_prices for select to l9_platform_admin
-  using ((select identity.allow_and_audit_operator_read('storage_prices')));
-create policy definer_functions on public.storage_prices to l9_owner using (true);
-comment on policy tenant_isolation on public.storage_prices is
-  'An estimate uses the prices of its caller''s tenant, also for an operator.';
-comment on policy scope_access on public.storage_prices is 'Every caller in the tenant may read what storage costs.';
-comment on policy platform_override on public.storage_prices is
-  'Operators read the prices of their own tenant, and each read is audited.';
-comment on policy definer_functions on public.storage_prices is 'set_storage_price() writes prices.';
+call identity.protect_tenant_rows('public.storage_prices', readers => 'Every caller in the tenant may read what storage costs.',
+  writers => 'set_storage_price() writes prices.');
 grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_storage_price() checks the values and writes the audit row.
 

@@ -12,9 +12,7 @@ comment on column views.memory_view_refreshes.refreshed_at is
   'The view shows the state at this time. Null: it was never refreshed and is empty.';
 comment on column views.memory_view_refreshes.seconds is 'Duration of the refresh in seconds.';
 comment on column views.memory_view_refreshes.xid is 'The transaction that is refreshing the view now; null if none is.';
-alter table views.memory_view_refreshes enable row level security, force row level security;
-create policy definer_functions on views.memory_view_refreshes to l9_owner using (true);
-comment on policy definer_functions on views.memory_view_refreshes is 'Only refresh_memory_views() writes the table.';
+call identity.keep_private('views.memory_view_refreshes', functions => 'Only refresh_memory_views() writes the table.');
 -- There are no grants, because a role that could write the table could read as much as a refresh does.
 
 insert into views.memory_view_refreshes (view_name)

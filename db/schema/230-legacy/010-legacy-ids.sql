@@ -53,12 +53,8 @@ comment on column legacy.legacy_ids.leftover is
   'memory is deleted.';
 comment on column legacy.legacy_ids.moved_at is 'When the row was imported.';
 
-alter table legacy.legacy_ids enable row level security;
-alter table legacy.legacy_ids force row level security;
-
-create policy definer_functions on legacy.legacy_ids to l9_owner using (true);
-comment on policy definer_functions on legacy.legacy_ids is
-  'The functions of schema legacy read and write it. Nobody else does.';
+call identity.keep_private('legacy.legacy_ids',
+  functions => 'The functions of schema legacy read and write it. Nobody else does.');
 
 create trigger _900_forget_legacy after delete on public.packet_store
   referencing old table as old_rows
