@@ -1,8 +1,6 @@
 -- Computes relationships from their evidence again. relate_from(), the triggers of memories and the extraction job
 -- call it after a change of evidence, with the rows locked.
-
-create function graph.lock_relationships(ids uuid[])
-returns void
+create function graph.lock_relationships(ids uuid[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -10,15 +8,11 @@ begin
   perform from public.entity_relationships r where r.relationship_id = any (ids) order by r.relationship_id for update;
 end
 $$;
-
-comment on function graph.lock_relationships is
-  'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner '
-  'call it.';
+comment on function graph.lock_relationships is 'Locks these relationships until the end of the transaction.';
 
 -- As for facts: an agent counts once, by its strongest statement, and where an administrator speaks only
 -- administrators count. What has no evidence left is deleted.
-create function graph.recompute_relationships(ids uuid[])
-returns void
+create function graph.recompute_relationships(ids uuid[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -38,8 +32,8 @@ begin
   ), confidences as (
     select v.relationship_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.relationship_id
   ), sums as (
-    select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents, bool_or(s.is_from_admin) as is_from_admin,
-      min(s.created_at) as first_seen, max(s.last_seen) as last_seen
+    select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents,
+      bool_or(s.is_from_admin) as is_from_admin, min(s.created_at) as first_seen, max(s.last_seen) as last_seen
     from stated s group by s.relationship_id
   ), spelled as (
     select distinct on (s.relationship_id) s.relationship_id, s.source_entity, s.target_entity
@@ -60,7 +54,4 @@ begin
   where r.relationship_id = t.relationship_id;
 end
 $$;
-
-comment on function graph.recompute_relationships is
-  'Recomputes relationships from their evidence and deletes relationships without evidence. The caller must hold '
-  'their locks. Not executable by callers: functions of the owner call it.';
+comment on function graph.recompute_relationships is 'Recomputes these locked relationships from their evidence.';

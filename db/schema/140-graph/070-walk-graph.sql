@@ -1,17 +1,6 @@
--- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call
--- walk_graph().
-
-create type public.graph_step as (
-  source_entity text,
-  relationship_type text,
-  target_entity text,
-  direction text,
-  confidence double precision,
-  relationship_ids uuid[],
-  creator text,
-  source text
-);
-
+-- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call walk_graph().
+create type public.graph_step as (source_entity text, relationship_type text, target_entity text, direction text,
+  confidence double precision, relationship_ids uuid[], creator text, source text);
 comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
 comment on column public.graph_step.source_entity is 'The entity that the relationship starts from.';
 comment on column public.graph_step.relationship_type is 'The type of the relationship, such as depends_on.';
@@ -22,34 +11,18 @@ comment on column public.graph_step.confidence is
   'The combined confidence of all relationships with this triple that the caller can read.';
 comment on column public.graph_step.relationship_ids is
   'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
-
 comment on column public.graph_step.creator is
   'Who stated the most confident of them; of what a model extracted, job. Only explore_graph() fills it in.';
-comment on column public.graph_step.source is
-  'The source of who stated it; of what a model extracted, the source of the memory.';
+comment on column public.graph_step.source is 'The source of who stated it; of what a model extracted, the source of the memory.';
 
-create type graph.graph_node as (
-  name text,
-  entity text,
-  confidence double precision,
-  depth integer,
-  steps public.graph_step[],
-  is_new boolean
-);
-
+create type graph.graph_node as (name text, entity text, confidence double precision, depth integer, steps public.graph_step[],
+  is_new boolean);
 comment on type graph.graph_node is 'An entity that a walk reached, and the best path to it.';
 
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
+comment on type graph.graph_walk is 'The result of a walk: entities reached, relationships followed, and whether more exist.';
 
-comment on type graph.graph_walk is
-  'The result of a walk: the entities reached (start entities first, then most confident first), the number of '
-  'relationships followed, and whether there are more.';
-
-create function graph.max_edges_followed()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 20000;
-
+create function graph.max_edges_followed() returns integer language sql immutable parallel safe set search_path = '' return 20000;
 comment on function graph.max_edges_followed is 'The number of relationships that one walk follows at most.';
 
 create function graph.combined_confidence(ids uuid[]) returns double precision
@@ -67,21 +40,18 @@ begin atomic
     group by e.agent
   ) v;
 end;
-
 comment on function graph.combined_confidence is
-  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts '
-  'once, in however many scopes and projects it states the same, and an administrator''s word decides.';
+  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in '
+  'however many scopes and projects it states the same, and an administrator''s word decides.';
 
 -- Each round resolves aliases, reads the edges of the nodes that the last round improved, combines equal triples, and
 -- keeps the best path to each node. The limits of edges and nodes bound every round.
-create function graph.walk_graph(
-  entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
+create function graph.walk_graph(entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
 returns graph.graph_walk
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 -- The joins below may see 20000 rows, which the planner can't estimate; nested loops would be quadratic.
 set enable_nestloop = off set jit = off
 as $$
-#variable_conflict use_variable
 declare
   me constant identity.identity := identity.require_identity();
   budget constant integer := graph.max_edges_followed();
@@ -116,8 +86,7 @@ begin
     from unnest(walk.nodes) with ordinality as node (name, entity, confidence, depth, steps, is_new, place)
     cross join lateral (
       select node.name
-      union
-      select a.name from entities.aliases_of(node.name) as a (name) where has_aliases
+      union select a.name from entities.aliases_of(node.name) as a (name) where has_aliases
     ) n
     where node.is_new;
     exit when names is null or walk.followed >= budget;
@@ -139,7 +108,8 @@ begin
     ), combined as (
       -- A triple may have a row in several audiences; the caller gets the combined confidence of those it can read.
       select r.place, r.node, r.relationship_type, r.is_outgoing,
-        case when count(*) = 1 then max(r.confidence) else graph.combined_confidence(array_agg(r.relationship_id)) end as confidence,
+        case when count(*) = 1 then max(r.confidence)
+          else graph.combined_confidence(array_agg(r.relationship_id)) end as confidence,
         (array_agg(r.node_entity order by r.confidence desc, r.relationship_id))[1] as entity,
         (array_agg(r.source_entity order by r.confidence desc, r.relationship_id))[1] as source_entity,
         (array_agg(r.target_entity order by r.confidence desc, r.relationship_id))[1] as target_entity,
@@ -153,8 +123,7 @@ begin
         null as relationship_type, null as target_entity, null::boolean as is_outgoing, null::double precision as step_confidence,
         null::uuid[] as relationship_ids
       from reached k
-      union all
-      select c.node, c.entity, k.confidence * c.confidence, level, k.steps, true, c.place, c.source_entity,
+      union all select c.node, c.entity, k.confidence * c.confidence, level, k.steps, true, c.place, c.source_entity,
         c.relationship_type, c.target_entity, c.is_outgoing, c.confidence, c.relationship_ids
       from combined c join reached k on k.place = c.place
       where k.confidence * c.confidence > 0 and k.confidence * c.confidence >= min_confidence
@@ -190,12 +159,8 @@ begin
   return walk;
 end
 $$;
-
-comment on function graph.walk_graph is
-  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with '
-  'the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; '
-  'is_truncated is true if there were more.';
-
-grant execute on function
-  graph.combined_confidence, graph.max_edges_followed, graph.walk_graph
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function graph.walk_graph is 'Walks the graph from these entities in both directions, level by level, and keeps the '
+  'max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one '
+  'name; is_truncated is true if there were more.';
+grant execute on function graph.combined_confidence, graph.max_edges_followed, graph.walk_graph
+  to l9_agent, l9_admin, l9_platform_admin;

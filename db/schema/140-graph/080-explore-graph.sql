@@ -1,44 +1,25 @@
--- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL
--- shows.
-
-create type public.graph_path as (
-  entity text,
-  confidence double precision,
-  depth integer,
-  steps public.graph_step[]
-);
-
+-- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL shows.
+create type public.graph_path as (entity text, confidence double precision, depth integer, steps public.graph_step[]);
 comment on type public.graph_path is 'An entity that was reached, and the best path to it.';
 comment on column public.graph_path.entity is 'The entity that was reached.';
 comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
 comment on column public.graph_path.depth is 'The number of steps.';
 comment on column public.graph_path.steps is 'The relationships of the path, in order.';
 
-create type public.graph_exploration as (
-  entity text,
-  known_as text[],
-  paths public.graph_path[],
-  edges_followed integer,
-  is_truncated boolean,
-  aliases public.applied_alias[]
-);
-
-comment on type public.graph_exploration is
-  'The entities that are related to an entity, as far as the caller can read.';
+create type public.graph_exploration as (entity text, known_as text[], paths public.graph_path[], edges_followed integer,
+  is_truncated boolean, aliases public.applied_alias[]);
+comment on type public.graph_exploration is 'The entities that are related to an entity, as far as the caller can read.';
 comment on column public.graph_exploration.entity is
   'The start entity: the given name, or the entity that the given alias names.';
 comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
 comment on column public.graph_exploration.paths is
   'The entities that were reached, each with its best path, most confident first.';
 comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
-comment on column public.graph_exploration.is_truncated is
-  'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and '
-  'the 1000 most confident of one name).';
-comment on column public.graph_exploration.aliases is
-  'The aliases by which the start entity was found, and whose word they are.';
+comment on column public.graph_exploration.is_truncated is 'True if there is more: more entities than limit, or more '
+  'relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
+comment on column public.graph_exploration.aliases is 'The aliases by which the start entity was found, and whose word they are.';
 
-create function graph.with_creators(steps public.graph_step[])
-returns public.graph_step[]
+create function graph.with_creators(steps public.graph_step[]) returns public.graph_step[]
 language sql stable set search_path = '' set enable_seqscan = off
 return array(
   select row(
@@ -48,20 +29,12 @@ return array(
     source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place)
   join public.entity_relationships r on r.relationship_id = s.relationship_ids[1]
   order by s.place);
-
 comment on function graph.with_creators is 'The steps of a path, each with who stated it.';
 grant execute on function graph.with_creators to l9_agent, l9_admin, l9_platform_admin;
 
--- Checks the arguments, lets walk_graph() do the walk, and adds who stated each step only to the paths that are
--- returned.
-create function public.explore_graph(
-  entity text,
-  depth integer default 2,
-  types text[] default null,
-  min_confidence double precision default 0,
-  "limit" integer default 50
-)
-returns public.graph_exploration
+-- Checks the arguments, lets walk_graph() do the walk, and adds who stated each step only to the paths that are returned.
+create function public.explore_graph(entity text, depth integer default 2, types text[] default null,
+  min_confidence double precision default 0, "limit" integer default 50) returns public.graph_exploration
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -107,16 +80,12 @@ begin
     audit_id => read_id, target_type => 'relationship')
   from (
     select r.*, (row_number() over () - 1) / 100 as batch
-    from public.entity_relationships r where r.relationship_id = any (shown_ids)) r
-  group by r.batch;
+    from public.entity_relationships r where r.relationship_id = any (shown_ids)) r group by r.batch;
   return exploration;
 end
 $$;
-
-comment on function public.explore_graph is
-  'Returns what an entity (a name or an alias) is related to, directly and through others: each entity with its '
-  'best path, most confident first, in both directions. depth: 1 to 5 steps. types: only relationships of these '
-  'types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. '
-  'Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
-
+comment on function public.explore_graph is 'Returns what an entity (a name or an alias) is related to, directly and through '
+  'others: each entity with its best path, most confident first, in both directions. depth: 1 to 5 steps. types: only '
+  'relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 '
+  'entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function public.explore_graph to l9_agent, l9_admin, l9_platform_admin;

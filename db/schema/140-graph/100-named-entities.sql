@@ -1,16 +1,9 @@
 -- Recognises the entities that a query names, by looking up every run of its words. The graph retriever of a search
 -- and the choice of a route by memory_find call named_entities().
+create function graph.max_query_words() returns integer language sql immutable parallel safe set search_path = '' return 48;
+comment on function graph.max_query_words is 'The number of words, from the start of a query, in which names are recognised.';
 
-create function graph.max_query_words()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 48;
-
-comment on function graph.max_query_words is
-  'The number of words of a query, from its start, in which entity names are recognised.';
-
-create function graph.phrases_of(query text)
-returns table (phrase text, first integer, last integer)
+create function graph.phrases_of(query text) returns table (phrase text, first integer, last integer)
 language sql immutable parallel safe set search_path = ''
 begin atomic
   with words as (
@@ -25,18 +18,15 @@ begin atomic
   select distinct v.phrase, r.start, r.stop
   from runs r
   cross join lateral (values (r.run), (regexp_replace(r.run, '[''’]s$', ''))) as g (run)
-  cross join lateral (values (g.run), (regexp_replace(g.run, '^[[:punct:]“”„«»‘’¿¡]+|[[:punct:]“”„«»‘’…]+$', '', 'g'))) as v (phrase)
+  cross join lateral (values (g.run),
+    (regexp_replace(g.run, '^[[:punct:]“”„«»‘’¿¡]+|[[:punct:]“”„«»‘’…]+$', '', 'g'))) as v (phrase)
   where v.phrase <> '' and octet_length(v.phrase) <= entities.max_name_bytes();
 end;
-
-comment on function graph.phrases_of is
-  'Returns all runs of one to six words among the first max_query_words() words of a text, normalised like names, '
-  'with the positions of their first and last word.';
+comment on function graph.phrases_of is 'All runs of one to six words of a text, normalised, with their first and last place.';
 
 -- Looks up each phrase in the indexes of relationships, aliases and facts, and then takes the longest ones first; a
 -- word belongs to one entity only.
-create function graph.named_entities(query text, max_entities integer)
-returns text[]
+create function graph.named_entities(query text, max_entities integer) returns text[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
   set enable_bitmapscan = off set jit = off
 as $$
@@ -52,20 +42,21 @@ begin
     from graph.phrases_of(query) p
     left join lateral (
       (select true as is_known from unnest(me.readable_scopes) as s (name), public.entity_relationships r
-       where r.tenant_id = me.tenant_id and r.source_normalized = p.phrase and r.scope = s.name and (r.ttl is null or r.ttl > now())
+       where r.tenant_id = me.tenant_id and r.source_normalized = p.phrase and r.scope = s.name
+         and (r.ttl is null or r.ttl > now())
        limit 1)
-      union all
-      (select true from unnest(me.readable_scopes) as s (name), public.entity_relationships r
-       where r.tenant_id = me.tenant_id and r.target_normalized = p.phrase and r.scope = s.name and (r.ttl is null or r.ttl > now())
+      union all (select true from unnest(me.readable_scopes) as s (name), public.entity_relationships r
+       where r.tenant_id = me.tenant_id and r.target_normalized = p.phrase and r.scope = s.name
+         and (r.ttl is null or r.ttl > now())
        limit 1)
-      union all
-      (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
-       where a.tenant_id = me.tenant_id and a.alias_normalized = p.phrase and a.scope = s.name and (a.ttl is null or a.ttl > now())
+      union all (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
+       where a.tenant_id = me.tenant_id and a.alias_normalized = p.phrase and a.scope = s.name
+         and (a.ttl is null or a.ttl > now())
          and entities.counts_for_caller(a)
        limit 1)
-      union all
-      (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
-       where a.tenant_id = me.tenant_id and a.entity_normalized = p.phrase and a.scope = s.name and (a.ttl is null or a.ttl > now())
+      union all (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
+       where a.tenant_id = me.tenant_id and a.entity_normalized = p.phrase and a.scope = s.name
+         and (a.ttl is null or a.ttl > now())
          and entities.counts_for_caller(a)
        limit 1)
       limit 1
@@ -84,11 +75,5 @@ begin
   return entity_names;
 end
 $$;
-
-comment on function graph.named_entities is
-  'Returns the entities that a text names, normalised: names and aliases in the graph and in facts that the caller '
-  'can read, longest first, at most max_entities.';
-
-grant execute on function
-  graph.max_query_words, graph.phrases_of, graph.named_entities
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function graph.named_entities is 'The entities in the graph and in facts that a text names, longest first.';
+grant execute on function graph.max_query_words, graph.phrases_of, graph.named_entities to l9_agent, l9_admin, l9_platform_admin;

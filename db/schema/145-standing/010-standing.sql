@@ -1,7 +1,5 @@
 -- What an answer says of each memory that it shows, besides its contents. Hits have a column of this type.
-create type public.standing as (
-  creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean);
-
+create type public.standing as (creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean);
 comment on type public.standing is 'Whose word a memory is, and whether it still holds.';
 comment on column public.standing.creator is 'The agent that saved it.';
 comment on column public.standing.source is 'The source of that agent.';
@@ -18,6 +16,5 @@ language sql immutable parallel safe
 return row(
   (memory).metadata ->> 'creator', (memory).metadata ->> 'source', (memory).text_creator, superseded_by,
   case when superseded_by is not null then is_partly_superseded end)::public.standing;
-
 comment on function standing.standing_of is 'The standing of a memory, given what superseded it.';
 grant execute on function standing.standing_of to l9_agent, l9_admin, l9_platform_admin;

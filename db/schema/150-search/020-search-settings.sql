@@ -1,6 +1,5 @@
 -- How the searches of a tenant are weighted: a row only for a tenant that changed a default. set_search_settings()
 -- writes it; open_search() reads it by current_search_settings().
-
 create table public.search_settings (
   tenant_id uuid primary key references public.tenants,
   lexical_weight real not null,
@@ -29,33 +28,26 @@ create table public.search_settings (
     cardinality(languages) between 1 and search.max_languages() and languages <@ words.languages()),
   constraint search_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
 );
-
 comment on table public.search_settings is
-  'Weights of a tenant''s searches. Only a tenant that changed a default has a row. set_search_settings() writes '
-  'it.';
+  'Weights of a tenant''s searches. Only a tenant that changed a default has a row. set_search_settings() writes it.';
 comment on column public.search_settings.tenant_id is 'The tenant.';
 comment on column public.search_settings.lexical_weight is
   'Weight of words in a hybrid search, from 0 to 1, relative to semantic_weight.';
 comment on column public.search_settings.semantic_weight is
   'Weight of meaning in a hybrid search, from 0 to 1, relative to lexical_weight.';
-comment on column public.search_settings.context_weight is
-  'From 0 to 1. If a memory matches better together with its predecessor in the thread, its score is raised by this '
-  'part of the difference.';
+comment on column public.search_settings.context_weight is 'From 0 to 1. If a memory matches better together with its '
+  'predecessor in the thread, its score is raised by this part of the difference.';
 comment on column public.search_settings.uses_chunks is 'True if long memories are also compared chunk by chunk.';
-comment on column public.search_settings.chunk_weight is
-  'From 0 to 1. If a chunk of a long memory is nearer to the query than the memory as a whole, its score is raised '
-  'by this part of the difference.';
+comment on column public.search_settings.chunk_weight is 'From 0 to 1. If a chunk of a long memory is nearer to the query than '
+  'the memory as a whole, its score is raised by this part of the difference.';
 comment on column public.search_settings.thread_weight is
-  'From 0 to 1: how much the best score in its thread, among the candidates, counts beside the score of a memory '
-  'itself.';
+  'From 0 to 1: how much the best score in its thread, among the candidates, counts beside the score of a memory itself.';
 comment on column public.search_settings.next_weight is
   'From 0 to 1: which part of its own score the next memory in the thread lends to a memory.';
-comment on column public.search_settings.speaker_boost is
-  'From 0 to 1. If the query names a speaker, the scores of what that speaker said are raised; a score of 0.5 by '
-  'half of this part.';
-comment on column public.search_settings.common_word_share is
-  'Names (words with a capital) that more than this share (0 to 1) of the memories of the project have are left out '
-  'of the text that the vector of a query is made of. 1: none is left out.';
+comment on column public.search_settings.speaker_boost is 'From 0 to 1. If the query names a speaker, the scores of what that '
+  'speaker said are raised; a score of 0.5 by half of this part.';
+comment on column public.search_settings.common_word_share is 'Names (words with a capital) that more than this share (0 to 1) '
+  'of the memories of the project have are left out of the text that the vector of a query is made of. 1: none is left out.';
 comment on column public.search_settings.min_relevance is
   'The min_relevance, from 0 to 1, of a search by a query that compares meaning and gives none.';
 comment on column public.search_settings.recency_boost is
@@ -64,15 +56,12 @@ comment on column public.search_settings.importance_boost is
   'Part of its score that a memory of importance 1 gains. Both boosts together are at most 0.2.';
 comment on column public.search_settings.half_life_days is
   'Maps kinds to half-lives in days; default is used for all other kinds.';
-comment on column public.search_settings.languages is
-  'The languages of the tenant''s memories. A query is matched in each of them. A memory whose writer gives no '
-  'language gets the one that its script and stop words point to, else the first.';
+comment on column public.search_settings.languages is 'The languages of the tenant''s memories. A query is matched in each of '
+  'them. A memory whose writer gives no language gets the one that its script and stop words point to, else the first.';
 comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
-
 call identity.protect_tenant_rows('public.search_settings',
   readers => 'Every caller in the tenant may read how its searches are weighted.',
   writers => 'set_search_settings() writes the settings.');
-
 grant select on public.search_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_search_settings() checks the values and writes the audit row.
 
@@ -81,35 +70,19 @@ create trigger _500_audit after insert or update on public.search_settings
     '', 'lexical_weight', 'semantic_weight', 'context_weight', 'uses_chunks', 'chunk_weight', 'thread_weight', 'next_weight',
     'speaker_boost', 'common_word_share', 'min_relevance', 'recency_boost', 'importance_boost', 'half_life_days', 'languages');
 
-create function search.default_settings()
-returns public.search_settings
+create function search.default_settings() returns public.search_settings
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-declare
-  settings public.search_settings;
 begin
-  settings.lexical_weight := 0.4;
-  settings.semantic_weight := 0.6;
-  settings.context_weight := 0.75;
-  settings.uses_chunks := true;
-  settings.chunk_weight := 0.5;
-  settings.thread_weight := 0.5;
-  settings.next_weight := 0.4;
-  settings.speaker_boost := 0.6;
-  settings.common_word_share := 0.4;
-  settings.min_relevance := 0.2;
-  settings.recency_boost := 0.04;
-  settings.importance_boost := 0.15;
-  settings.half_life_days := '{"default": 180}';
-  settings.languages := '{english}';
-  return settings;
+  return jsonb_populate_record(null::public.search_settings, '{
+    "lexical_weight": 0.4, "semantic_weight": 0.6, "context_weight": 0.75, "uses_chunks": true, "chunk_weight": 0.5,
+    "thread_weight": 0.5, "next_weight": 0.4, "speaker_boost": 0.6, "common_word_share": 0.4, "min_relevance": 0.2,
+    "recency_boost": 0.04, "importance_boost": 0.15, "half_life_days": {"default": 180}, "languages": ["english"]}');
 end
 $$;
-
 comment on function search.default_settings is 'The defaults of all tenants. They stand only here.';
 
-create function search.current_search_settings()
-returns public.search_settings
+create function search.current_search_settings() returns public.search_settings
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -122,10 +95,5 @@ begin
   return settings;
 end
 $$;
-
-comment on function search.current_search_settings is
-  'The settings of the caller''s tenant. If the tenant has none, the defaults, with null as tenant_id.';
-
-grant execute on function
-  search.default_settings, search.current_search_settings
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.current_search_settings is 'The settings of the caller''s tenant, or else the defaults.';
+grant execute on function search.default_settings, search.current_search_settings to l9_agent, l9_admin, l9_platform_admin;

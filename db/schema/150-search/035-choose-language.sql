@@ -1,8 +1,6 @@
 -- A trigger of packet_store: a memory whose writer names no language gets one of the languages in the search settings
 -- of its tenant.
-
-create function search.tg_packet_store__choose_language()
-returns trigger
+create function search.tg_packet_store__choose_language() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -17,10 +15,8 @@ begin
   return new;
 end
 $$;
-
-comment on function search.tg_packet_store__choose_language is
-  'Gives a memory whose writer names no language one of the tenant''s languages. Definer: reads the settings of the '
-  'row''s tenant without the cost of policies.';
+comment on function search.tg_packet_store__choose_language is 'Gives a memory whose writer names no language one of the '
+  'tenant''s languages. Definer: reads the settings of the row''s tenant without the cost of policies.';
 
 create trigger _370_choose_language
   before insert or update of language on public.packet_store

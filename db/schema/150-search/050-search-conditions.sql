@@ -1,6 +1,5 @@
 -- The conditions of a search. search_memory(), memory_find, recall_lessons() and find_where() put them together.
 -- Conditions are SQL text with their values quoted in it, so that each statement is planned for the filters it has.
-
 create function search.own_conditions(alias text, scopes text[], project_id text, branch text, checks_expiry boolean default true)
 returns text
 language sql stable parallel safe set search_path = ''
@@ -11,23 +10,17 @@ return pg_catalog.concat_ws(' and ',
     pg_catalog.format('(%1$I.project_id = %2$L or %1$I.project_id is null)', alias, project_id) end,
   case when branch is not null then
     pg_catalog.format('(%1$I.branch = %2$L or %1$I.branch is null)', alias, branch) end);
+comment on function search.own_conditions is 'Conditions on expiry, scope, project and branch, for any table that has these '
+  'columns of its memory. checks_expiry: false for versions, which expire with their memory.';
 
-comment on function search.own_conditions is
-  'Conditions on expiry, scope, project and branch, for any table that has these columns of its memory. '
-  'checks_expiry: false for versions, which expire with their memory.';
-
-create function search.archived_condition(alias text, hides_archived boolean)
-returns text
+create function search.archived_condition(alias text, hides_archived boolean) returns text
 language sql immutable parallel safe set search_path = ''
 return case when hides_archived then pg_catalog.format('(%1$I.archived_at is null or %1$I.archived_at > now())', alias) end;
-
-comment on function search.archived_condition is
-  'The condition on packet_store that leaves out archived memories; null if they are wanted.';
+comment on function search.archived_condition is 'The condition that leaves out archived memories; null if wanted.';
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
-  excluded_packet_id uuid, speaker text default null, fields packets.where_condition default null)
-returns text
+  excluded_packet_id uuid, speaker text default null, fields packets.where_condition default null) returns text
 language sql stable parallel safe set search_path = ''
 return nullif(pg_catalog.concat_ws(' and ',
   case when kinds is not null then pg_catalog.format('%I.packet_type = any (%L::text[])', alias, kinds) end,
@@ -41,9 +34,7 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when excluded_packet_id is not null then pg_catalog.format('p.packet_id <> %L', excluded_packet_id) end,
   case when speaker is not null then pg_catalog.format('pg_catalog.lower(%I.speaker) = pg_catalog.lower(%L)', alias, speaker) end,
   packets.where_conditions(alias, fields)), '');
-
-comment on function search.packet_conditions is
-  'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
+comment on function search.packet_conditions is 'Conditions on the fields of a memory or, with alias v, a version.';
 
 -- Combines, column by column of the index, the values that a readable row can have: null or the reader's user and
 -- org, null or the projects, null or the branch.
@@ -74,23 +65,14 @@ begin atomic
   cross join (
     select null where branch is null union all
     select 'is null' where branch is not null union all
-    select pg_catalog.format('= %L', branch) where branch is not null
-  ) as of_branch (condition);
+    select pg_catalog.format('= %L', branch) where branch is not null) as of_branch (condition);
 end;
+comment on function search.reader_ranges is 'Conditions for the rows that a caller may read in a project and a branch of it '
+  '(null: all), each of which is one range of an index. They only make the search faster: row-level security still applies.';
 
-comment on function search.reader_ranges is
-  'Conditions for the rows that a caller may read in a project and a branch of it (null: all), each of which is one '
-  'range of an index. They only make the search faster: row-level security still applies.';
-
-create function search.searched_buckets(me identity.identity)
-returns integer[]
+create function search.searched_buckets(me identity.identity) returns integer[]
 language sql stable parallel safe set search_path = ''
 return case when me.role = 'l9_platform_admin' then packets.tenant_buckets() else array[packets.tenant_bucket(me.tenant_id)] end;
-
-comment on function search.searched_buckets is
-  'The buckets of tenants whose indexes a caller''s search scans: that of its tenant, or all for an operator.';
-
-grant execute on function
-  search.searched_buckets, search.own_conditions, search.archived_condition, search.packet_conditions,
-  search.reader_ranges
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.searched_buckets is 'The buckets whose indexes a search scans: its tenant''s, or an operator''s all.';
+grant execute on function search.searched_buckets, search.own_conditions, search.archived_condition, search.packet_conditions,
+  search.reader_ranges to l9_agent, l9_admin, l9_platform_admin;

@@ -1,8 +1,6 @@
 -- Chooses whether a search scores the few memories that match one by one, or scans a ranked index. narrow_search() is
 -- the way in, called before the retrievers; the others are its steps.
-
-create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer)
-returns uuid[]
+create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 as $$
@@ -16,20 +14,15 @@ begin
     -- Only the columns of the conditions are read. Those of packet_store that are computed from the envelope would unpack each.
     (select string_agg(
       format('select p.packet_id, %s as is_match from %s p where %s',
-        coalesce(nullif(source.extra_condition, ''), 'true'), source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
-     from unnest(source.visibility_ranges) as r (range)),
-    max_scanned + 1)
-  into scanned, matches;
+        coalesce(nullif(source.extra_condition, ''), 'true'), source.table_name, coalesce(nullif(r.range, ''), 'true')),
+        ' union all ')
+     from unnest(source.visibility_ranges) as r (range)), max_scanned + 1) into scanned, matches;
   return case when scanned <= max_scanned and coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end
 $$;
+comment on function search.few_matches is 'The memories of a table that match; null if more than the limits allow.';
 
-comment on function search.few_matches is
-  'The memories of a table that the caller may read and that match. Null if more than max_matches match, or if more '
-  'than max_scanned would have to be read.';
-
-create function search.indexed_matches(request search.search_request, max_matches integer)
-returns uuid[]
+create function search.indexed_matches(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 as $$
@@ -47,13 +40,9 @@ begin
   return case when cardinality(matches) <= max_matches then matches end;
 end
 $$;
+comment on function search.indexed_matches is 'The memories found by an index of a wanted field; null if there is none.';
 
-comment on function search.indexed_matches is
-  'The memories that match, found through an index of one of the fields that they must have. Null if there is none, '
-  'or if more than max_matches match.';
-
-create function search.newest_matches(request search.search_request, max_matches integer)
-returns uuid[]
+create function search.newest_matches(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 as $$
@@ -64,7 +53,8 @@ begin
     select array_agg(p.packet_id) filter (where p.is_match)
     from (select p.packet_id, %s as is_match from public.packet_store p where %s order by %s desc limit %s) p$sql$,
     request.current_or_past_condition,
-    concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end),
+    concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id,
+      case when request.as_of is null then request.branch end),
       nullif(request.range_condition, '')),
     -- Only one tenant's memories are in an index in the order of their time; ids are nearly in that order.
     case when (request.caller).role = 'l9_platform_admin' then 'p.packet_id' else 'p."timestamp"' end,
@@ -73,34 +63,24 @@ begin
   return case when coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end
 $$;
+comment on function search.newest_matches is 'Those of the newest memories that match, where too many are readable to look at '
+  'them all. Null if more than max_matches match: then every scan soon finds enough of them.';
 
-comment on function search.newest_matches is
-  'Those of the newest memories that match, where too many are readable to look at them all. Null if more than '
-  'max_matches match: then every scan soon finds enough of them.';
-
-create function search.where_notice()
-returns text
+create function search.where_notice() returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format(
   'where: only the newest %s memories were looked at for these fields; an index on one of them (register_field_index) finds all.',
   search.max_scanned_rows());
+comment on function search.where_notice is 'What a caller is told when not all of its memories were looked at for fields.';
 
-comment on function search.where_notice is
-  'What a caller is told when not all of its memories were looked at for the fields that it asked for.';
-
-create function search.estimated_rows(index_name text)
-returns real
+create function search.estimated_rows(index_name text) returns real
 language sql stable parallel safe set search_path = ''
 return (
   select greatest(c.reltuples, 0) from pg_catalog.pg_class c
   where c.relname = index_name and c.relnamespace = 'public'::regnamespace);
+comment on function search.estimated_rows is 'The planner''s estimate of an index''s rows; 0 before the first analyze.';
 
-comment on function search.estimated_rows is
-  'The planner''s estimate of the rows of an index; 0 before its table was first analyzed, while the table is small '
-  'and every plan is fast.';
-
-create function search.as_context_search(request search.search_request)
-returns search.search_request
+create function search.as_context_search(request search.search_request) returns search.search_request
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -108,10 +88,7 @@ begin
   return request;
 end
 $$;
-
-comment on function search.as_context_search is
-  'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts '
-  'are also found on their own.';
+comment on function search.as_context_search is 'The same search over contexts, with half as many candidates.';
 
 -- Without filters few_readable() answers, whose plans are kept. Otherwise the conditions go into the text of one
 -- statement, which few_matches() runs.
@@ -119,7 +96,6 @@ create function search.few_of(request search.search_request, table_name text, ma
 returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   -- At an earlier time a memory may have been of another branch, and reasoning traces have no column for it.
   branch constant text := case when request.as_of is null and table_name <> 'reasoning_traces' then request.branch end;
@@ -129,7 +105,8 @@ declare
 begin
   if (request.caller).role <> 'l9_platform_admin' and not (are_packets and request.joins_packets) and range_condition is null then
     return search.few_readable(
-      table_name, request.caller, request.searched_scopes, request.project_id, branch, request.hides_archived, max_matches, max_scanned);
+      table_name, request.caller, request.searched_scopes, request.project_id, branch, request.hides_archived, max_matches,
+      max_scanned);
   end if;
   if table_name <> all ('{packet_store,memory_contexts,reasoning_traces}'::text[]) then
     perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces', 'table_name');
@@ -147,34 +124,29 @@ begin
   return search.few_matches(source, max_matches, max_scanned);
 end
 $$;
-
 comment on function search.few_of is
-  'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the '
-  'caller may read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
+  'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the caller may '
+  'read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
 
-create function search.with_contexts(request search.search_request)
-returns uuid[]
+create function search.with_contexts(request search.search_request) returns uuid[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   max_few constant integer := search.max_scored_rows();
   -- One range of an index holds what the caller may read. To look thousands of contexts up one by one takes five times as long.
   readable constant uuid[] := case
-    when not request.joins_packets and cardinality(request.ids) > max_few / 4 then search.few_of(request, 'memory_contexts', max_few, max_few) end;
+    when not request.joins_packets and cardinality(request.ids) > max_few / 4
+      then search.few_of(request, 'memory_contexts', max_few, max_few) end;
 begin
   return case when readable is not null
     then array(select r.id from unnest(readable) as r (id) where r.id in (select i.id from unnest(request.ids) as i (id)))
     else array(select c.packet_id from public.memory_contexts c where c.packet_id = any (request.ids)) end;
 end
 $$;
+comment on function search.with_contexts is 'Those of the memories ids of the search that follow another one in their thread.';
 
-comment on function search.with_contexts is
-  'Those of the memories ids of the search that follow another one in their thread.';
-
--- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of
--- another.
-create function search.narrow_search(request search.search_request)
-returns search.search_request
+-- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of another.
+create function search.narrow_search(request search.search_request) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -202,17 +174,14 @@ begin
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_of(request, 'memory_contexts', max_few / 2, max_few / 2) end;
   request.reasoning_ids := case
-    when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_of(request, 'reasoning_traces', max_few, max_few)
+    when request.mode in ('hybrid', 'semantic')
+      and request.as_of is null then search.few_of(request, 'reasoning_traces', max_few, max_few)
     else '{}' end;
   return request;
 end
 $$;
-
-comment on function search.narrow_search is
-  'If few rows can match, collects their ids, so that they are scored directly instead of scanning an index. Only '
-  'rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
-
-grant execute on function
-  search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches, search.newest_matches,
-  search.where_notice, search.with_contexts, search.few_of, search.narrow_search
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.narrow_search is 'If few rows can match, collects their ids, so that they are scored directly instead '
+  'of scanning an index. Only rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
+grant execute on function search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches,
+  search.newest_matches, search.where_notice, search.with_contexts, search.few_of, search.narrow_search
+  to l9_agent, l9_admin, l9_platform_admin;

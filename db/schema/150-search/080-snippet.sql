@@ -1,8 +1,6 @@
 -- The piece of a text that a hit shows, with the words of the query between asterisks. fuse() and rank_hits() call
 -- passage_pattern() once, and passage() and snippet() for each hit that they return.
-
-create function search.truncate_to_bytes(content text, bytes integer)
-returns text
+create function search.truncate_to_bytes(content text, bytes integer) returns text
 language sql immutable parallel safe
 return case
   when pg_catalog.octet_length(content) <= bytes then content
@@ -10,17 +8,15 @@ return case
     select case when pg_catalog.octet_length(prefix.text) <= bytes then prefix.text else pg_catalog.left(content, bytes / 4) end
     from (
       -- Assume that all characters take the same number of bytes. If that is too long: no character takes more than four bytes.
-      select pg_catalog.left(content, (bytes::bigint * pg_catalog.length(content) / pg_catalog.octet_length(content))::integer) as text
+      select pg_catalog.left(content,
+        (bytes::bigint * pg_catalog.length(content) / pg_catalog.octet_length(content))::integer) as text
     ) prefix)
 end;
-
-comment on function search.truncate_to_bytes is
-  'The beginning of a text, in whole characters, of at most this number of bytes.';
+comment on function search.truncate_to_bytes is 'The beginning of a text, in whole characters, of at most this number of bytes.';
 
 -- One expression for all words of the query, since looking for each word by itself reads a long text again and again.
 -- Scripts without spaces are matched by pairs of characters.
-create function search.passage_pattern(query text, languages text[])
-returns text
+create function search.passage_pattern(query text, languages text[]) returns text
 language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
@@ -39,8 +35,7 @@ begin
     string_agg(initcap(s.stem), '|') filter (where s.stem ~ '^[a-z]+$'),
     string_agg(search.stem_pattern(s.stem), '|') filter (where s.stem ~ symbol)
   into begins, parts, symbols
-  from unnest(stems) as s (stem)
-  where s.stem !~ unspaced;
+  from unnest(stems) as s (stem) where s.stem !~ unspaced;
   -- Each character with the ones that follow it in the query, because pairs of characters overlap.
   select
     string_agg(c.first_one || '(?=[' || c.next_ones || '])', '|') filter (where c.next_ones <> ''),
@@ -48,23 +43,17 @@ begin
   into pairs, singles
   from (
     select left(s.stem, 1) as first_one, string_agg(substr(s.stem, 2), '') as next_ones, bool_or(length(s.stem) = 1) as is_single
-    from unnest(stems) as s (stem)
-    where s.stem ~ unspaced
-    group by left(s.stem, 1)
-  ) c;
+    from unnest(stems) as s (stem) where s.stem ~ unspaced group by left(s.stem, 1)) c;
   return nullif(concat_ws('|',
     '(?<![[:alnum:]])(?:' || begins || ')[[:alpha:]]*', '(?:' || parts || ')[[:lower:]]*',
     '(?:' || symbols || ')[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*', '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
 end
 $$;
-
 comment on function search.passage_pattern is
-  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers '
-  'that begin like one, its symbols, and pairs of its characters in scripts without spaces. Null if the query has '
-  'no words.';
+  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers that begin '
+  'like one, its symbols, and pairs of its characters in scripts without spaces. Null if the query has no words.';
 
-create function search.with_written_forms(pattern text, passage text)
-returns text
+create function search.with_written_forms(pattern text, passage text) returns text
 language sql immutable parallel safe set search_path = ''
 return coalesce((
   select '(?<![[:alnum:]])(?:' || pg_catalog.string_agg(distinct search.stem_pattern(f.written), '|') || ')[[:alpha:]]*|'
@@ -93,13 +82,9 @@ return coalesce((
       or pg_catalog.upper(w.written collate pg_catalog.pg_c_utf8) <> pg_catalog.upper(w.once collate pg_catalog.pg_c_utf8))
     and (w.visible ~ pattern or w.once ~ pattern or w.spelt ~ pattern)
 ), pattern);
+comment on function search.with_written_forms is 'A passage_pattern() that also matches words with accents or marks.';
 
-comment on function search.with_written_forms is
-  'A pattern of passage_pattern() that also matches the words of this text whose plain forms it matches: those with '
-  'accents, marks or invisible characters.';
-
-create function search.passage(content text, pattern text)
-returns text
+create function search.passage(content text, pattern text) returns text
 language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
@@ -116,14 +101,11 @@ begin
   return substr(content, greatest(place - 300, 1), 1500);
 end
 $$;
-
-comment on function search.passage is
-  '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
+comment on function search.passage is '1500 characters of a text around the first match of a pattern, or else the first 1500.';
 
 -- Counts, from each match on, the different words within the width. The first five letters stand for a word, so that
 -- forms of one word count once.
-create function search.densest_place(marked text, width integer)
-returns integer
+create function search.densest_place(marked text, width integer) returns integer
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -161,22 +143,20 @@ begin
   return densest;
 end
 $$;
-
-comment on function search.densest_place is
-  'Where the most different matches stand within so many characters, in a text whose matches are enclosed in the '
-  'characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
+comment on function search.densest_place is 'Where the most different matches stand within so many characters, in a text whose '
+  'matches are enclosed in the characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
 
 -- Marks the whole text only to find its densest place, cuts that piece out of the unmarked text at spaces, and marks
 -- the piece. Limits are in bytes, because a character takes up to four.
-create function search.snippet(passage text, pattern text)
-returns text
+create function search.snippet(passage text, pattern text) returns text
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   width constant integer := 240;
   -- These characters mark the words until the asterisks can be told from those of the text.
   -- Looking for the characters is many times faster than replacing them.
-  content constant text := case when strpos(passage, e'\x01') + strpos(passage, e'\x02') > 0 then translate(passage, e'\x01\x02', '') else passage end;
+  content constant text := case when strpos(passage, e'\x01') + strpos(passage, e'\x02') > 0
+    then translate(passage, e'\x01\x02', '') else passage end;
   marked text;
   place integer;
   snippet text;
@@ -212,12 +192,7 @@ begin
   return snippet || case when regexp_count(snippet, '\*\*') % 2 = 1 then '**' else '' end;
 end
 $$;
-
-comment on function search.snippet is
-  'About 240 characters of a text that hold the most words of a pattern, with ** around them, or the beginning of '
-  'the text if none matches. At most 750 bytes.';
-
-grant execute on function
-  search.truncate_to_bytes, search.passage_pattern, search.with_written_forms, search.passage, search.densest_place,
-  search.snippet
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.snippet is 'About 240 characters of a text that hold the most words of a pattern, with ** around '
+  'them, or the beginning of the text if none matches. At most 750 bytes.';
+grant execute on function search.truncate_to_bytes, search.passage_pattern, search.with_written_forms, search.passage,
+  search.densest_place, search.snippet to l9_agent, l9_admin, l9_platform_admin;

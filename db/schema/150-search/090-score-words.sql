@@ -1,27 +1,15 @@
--- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has
--- collected.
-
-create function search.query_words(query text, languages text[])
-returns text[]
+-- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has collected.
+create function search.query_words(query text, languages text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
   select w.lexeme from pg_catalog.unnest(words.of_query_in(query, languages)) as w (lexeme)
   order by pg_catalog.length(w.lexeme) desc, w.lexeme collate "C"
   limit 64);
+comment on function search.query_words is 'The words of a query that are scored: the 64 longest, because long words are rare.';
 
-comment on function search.query_words is
-  'The words of a query by which memories are scored: the 64 longest, because long words are rare.';
-
-create type search.scored_words as (
-  words search.ranked_memories,
-  contexts search.ranked_memories,
-  weights double precision[],
-  average_length double precision
-);
-
-comment on type search.scored_words is
-  'Scores of memories by words (BM25), alone and together with their predecessors, with the weights of the words '
-  'and the average length that they were scored by.';
+create type search.scored_words as (words search.ranked_memories, contexts search.ranked_memories, weights double precision[],
+  average_length double precision);
+comment on type search.scored_words is 'BM25 scores of memories, alone and with predecessors, and the weights used.';
 
 -- Reads each text once, counts how often it has each word, and computes the scores of memories alone and of memories
 -- with their predecessors from the same counts.
@@ -35,10 +23,10 @@ set enable_nestloop = off set work_mem = '32MB'
 -- The plan does not depend on the request, and planning takes as long as scoring a hundred memories.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   answer search.scored_words;
-  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes)
+    with ordinality as l (lexeme, place) order by l.place);
   any_query constant tsquery := array_to_string(queries, ' | ');
   -- Without weights, the given memories are all that match: then these are what a word is rare or frequent among.
   is_weighed constant boolean := weights is not null;
@@ -53,11 +41,13 @@ begin
     -- a text are unpacked once, by array[], and left behind.
     select p.packet_id, p.word_count as length,
       case when w.words[1] @@ any_query then array(
-        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query)) from unnest(queries) as q (query)) end as occurrences
+        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query))
+        from unnest(queries) as q (query)) end as occurrences
     from public.packet_store p
     cross join lateral (select array[p.words] as words offset 0) w
     where p.packet_id = any (ids || array(
-        select i.id from unnest(case when context_ids is distinct from ids then context_ids end) as i (id) union select r.predecessor_id from pairs r))
+        select i.id from unnest(case when context_ids is distinct from ids then context_ids end) as i (id)
+        union select r.predecessor_id from pairs r))
       and (request.as_of is null or p.updated_at <= request.as_of)
   ), own as materialized (
     select t.packet_id, t.length, t.occurrences from unnest(ids) as i (id) join texts t on t.packet_id = i.id
@@ -76,7 +66,8 @@ begin
           where not is_weighed and o.occurrences is not null
           group by w.place) h using (place))) as weights
   ), to_score as (
-    select false as is_context, o.packet_id, o.length / n.average_length as length_ratio, o.occurrences, null::double precision[] as more_occurrences
+    select false as is_context, o.packet_id, o.length / n.average_length as length_ratio, o.occurrences,
+      null::double precision[] as more_occurrences
     from own o cross join total n
     where o.occurrences is not null
     union all
@@ -96,9 +87,11 @@ begin
     from to_score s cross join total n
   )
   select
-    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
+    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc),
+      array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
      from scored s where not s.is_context),
-    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
+    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc),
+      array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
      from scored s where s.is_context),
     n.weights, n.average_length
   into answer.words, answer.contexts, answer.weights, answer.average_length
@@ -106,10 +99,7 @@ begin
   return answer;
 end
 $$;
-
 comment on function search.score_words is
-  'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). '
-  'Without weights, the memories ids are all that match the search, and words are weighed by their rarity among '
-  'these.';
-
+  'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). Without weights, '
+  'the memories ids are all that match the search, and words are weighed by their rarity among these.';
 grant execute on function search.query_words, search.score_words to l9_agent, l9_admin, l9_platform_admin;

@@ -1,8 +1,6 @@
 -- The retriever over vectors. find_hits() calls find_meaning() for contents, contexts and reasoning steps; the other
 -- functions are the ways in which it can compare or scan vectors.
-
-create function search.score_vectors(
-  request search.search_request, embedding_type text, source search.search_source, ids uuid[])
+create function search.score_vectors(request search.search_request, embedding_type text, source search.search_source, ids uuid[])
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
@@ -19,7 +17,8 @@ begin
       array_agg(f.chunk_index order by f.distance)
     from (
       select * from (
-        select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
+        select distinct on (m.packet_id) m.packet_id, m.chunk_index,
+          m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
         from public.memory_embeddings m %s
         where %s m.model = $3 and m.embedding_type = $4 %s and %s
         order by m.packet_id, distance
@@ -28,7 +27,8 @@ begin
       limit %s
     ) f$sql$,
     request.dimensions, embeddings.compared_vector_type(),
-    case when source.extra_condition <> request.own_row_condition then 'join public.packet_store p on p.packet_id = m.packet_id' end,
+    case when source.extra_condition <> request.own_row_condition
+      then 'join public.packet_store p on p.packet_id = m.packet_id' end,
     -- Behind a subquery, or the planner would look up each of thousands of ids in the statistics.
     case when ids is not null then 'm.packet_id = any ((select $2)::uuid[]) and' end,
     case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
@@ -38,20 +38,17 @@ begin
   return answer;
 end
 $$;
+comment on function search.score_vectors is 'Compares vectors one by one: of these memories or, if null, of all that match.';
 
-comment on function search.score_vectors is
-  'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
-
--- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the
--- plan.
+-- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the plan.
 create function search.score_own_vectors(request search.search_request, embedding_type text, ids uuid[])
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
--- The plan does not depend on the request, and planning over the indexes of every bucket takes as long as comparing a thousand vectors.
+-- The plan does not depend on the request, and planning over the indexes of every bucket takes as long as comparing a thousand
+-- vectors.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   query constant public.memory_embeddings.compared_vector%type := subvector(request.vector, 1, request.dimensions);
   uses_chunks constant boolean := (request.settings).uses_chunks;
@@ -65,7 +62,7 @@ begin
     select * from (
       select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) query as distance
       from public.memory_embeddings m
-      where m.packet_id = any (ids) and m.model = request.model and m.embedding_type = embedding_type
+      where m.packet_id = any (ids) and m.model = request.model and m.embedding_type = score_own_vectors.embedding_type
         and (uses_chunks or m.chunk_index = 0)
         and (m.ttl is null or m.ttl > now())
         and (request.requested_scopes is null or m.scope = any (request.requested_scopes))
@@ -79,24 +76,16 @@ begin
   return answer;
 end
 $$;
+comment on function search.score_own_vectors is 'score_vectors() on own_row_condition, with a plan that is kept.';
 
-comment on function search.score_own_vectors is
-  'Compares the vectors of these memories one by one, where own_row_condition is all that they must match. It is '
-  'score_vectors() with a plan that PostgreSQL keeps.';
-
-create function search.scan_width(candidates integer, index_rows real)
-returns integer
+create function search.scan_width(candidates integer, index_rows real) returns integer
 language sql immutable parallel safe set search_path = ''
 return least(candidates * 1.5 * (1 + ln(greatest(index_rows / 100000, 1)) / 4), 1000)::integer;
+comment on function search.scan_width is 'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One '
+  'and a half times the candidates are enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows '
+  'it grows with their logarithm, since a graph of more vectors hides more of the nearest ones from a scan of the same width.';
 
-comment on function search.scan_width is
-  'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One and a half times the '
-  'candidates are enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows it grows '
-  'with their logarithm, since a graph of more vectors hides more of the nearest ones from a scan of the same '
-  'width.';
-
-create function search.joined_scan(request search.search_request, embedding_type text, bucket integer)
-returns text
+create function search.joined_scan(request search.search_request, embedding_type text, bucket integer) returns text
 language sql stable parallel safe set search_path = ''
 return pg_catalog.format($sql$
   select m.packet_id, m.chunk_index, %1$s operator(extensions.<=>) $2 as distance
@@ -106,17 +95,15 @@ return pg_catalog.format($sql$
   limit $3$sql$,
   embeddings.embedding_expression(request.dimensions), request.model, embedding_type, packets.in_bucket('m', bucket),
   request.current_or_past_condition);
-
-comment on function search.joined_scan is
-  'The statement that scans an index of vectors where filters need columns of packet_store.';
+comment on function search.joined_scan is 'The statement that scans an index of vectors, with filters on packet_store.';
 
 -- Compares few memories one by one; otherwise it scans the HNSW index of each bucket, with a higher limit while too
 -- few memories come back; if contents are still too few, it compares all that match.
-create function search.find_vectors(request search.search_request, embedding_type text)
-returns search.ranked_memories
+create function search.find_vectors(request search.search_request, embedding_type text) returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set hnsw.iterative_scan = 'relaxed_order'
   set hnsw.ef_search = 150
--- The scan must get past rows that the caller cannot read. The default of 20,000 is too low for a caller that sees one row in a thousand.
+-- The scan must get past rows that the caller cannot read. The default of 20,000 is too low for a caller that sees one row in a
+-- thousand.
 set hnsw.max_scan_tuples = 100000 set hnsw.scan_mem_multiplier = 8 set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The reason is the same as in ranking.walk_words().
@@ -127,7 +114,8 @@ declare
     when 'context' then request.context_ids
     when 'content' then request.ids
     when 'reasoning' then request.reasoning_ids end;
-  condition constant text := case when request.joins_packets then request.current_or_past_condition else request.own_row_condition end;
+  condition constant text := case when request.joins_packets then request.current_or_past_condition
+    else request.own_row_condition end;
   row_limit integer := request.candidates;
   query public.memory_embeddings.compared_vector%type := subvector(request.vector, 1, request.dimensions);
   source search.search_source;
@@ -164,7 +152,8 @@ begin
           else format('select * from embeddings.%I($1, $2, $3, $4, $5, $7, $6)',
             embeddings.nearest_function_name(request.model, embedding_type)) end)
       into part.ids, part.scores, part.chunks, part_rows
-      using bucket, query, row_limit, request.requested_scopes, request.project_id, (request.settings).uses_chunks, request.branch;
+      using bucket, query, row_limit, request.requested_scopes, request.project_id, (request.settings).uses_chunks,
+        request.branch;
       answer.ids := answer.ids || part.ids;
       answer.scores := answer.scores || part.scores;
       answer.chunks := answer.chunks || part.chunks;
@@ -189,13 +178,9 @@ begin
   return answer;
 end
 $$;
+comment on function search.find_vectors is 'find_meaning() with archived memories, where no filter needs packet_store.';
 
-comment on function search.find_vectors is
-  'The memories with the nearest vectors of a type, as find_meaning() answers them, archived ones among them where '
-  'no filter needs columns of packet_store.';
-
-create function search.find_meaning(request search.search_request, embedding_type text)
-returns search.ranked_memories
+create function search.find_meaning(request search.search_request, embedding_type text) returns search.ranked_memories
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -211,13 +196,8 @@ begin
   return answer;
 end
 $$;
-
 comment on function search.find_meaning is
-  'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with '
-  'their predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its '
-  'nearest vector.';
-
-grant execute on function
-  search.score_vectors, search.score_own_vectors, search.scan_width, search.joined_scan, search.find_vectors,
-  search.find_meaning
-to l9_agent, l9_admin, l9_platform_admin;
+  'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their '
+  'predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
+grant execute on function search.score_vectors, search.score_own_vectors, search.scan_width, search.joined_scan,
+  search.find_vectors, search.find_meaning to l9_agent, l9_admin, l9_platform_admin;

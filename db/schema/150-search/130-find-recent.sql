@@ -1,8 +1,6 @@
 -- The retriever of a search without a query. find_hits() calls it for mode recent, and the suggestions of memory_find
 -- call it too.
-
-create function search.find_recent(request search.search_request)
-returns search.ranked_memories
+create function search.find_recent(request search.search_request) returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 as $$
@@ -23,8 +21,5 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_recent is
-  'Retriever of a search without a query: memories that match the filters, newest first.';
-
+comment on function search.find_recent is 'Retriever of a search without a query: memories that match the filters, newest first.';
 grant execute on function search.find_recent to l9_agent, l9_admin, l9_platform_admin;

@@ -1,16 +1,11 @@
--- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph
--- and deep.
-
+-- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph and deep.
 create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
-
-comment on type search.graph_matches is
-  'The answer of the graph retriever. memories: best first; entities: those that the query names; paths: maps each '
-  'memory to its path, with explain; is_truncated: true if not all relations were followed.';
+comment on type search.graph_matches is 'The answer of the graph retriever. memories: best first; entities: those that the query '
+  'names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
 
 -- Finds the entities of the query, walks one step, takes all relationships and facts of the nodes, and ranks the
 -- memories that state them by the confidence of the path.
-create function search.find_in_graph(request search.search_request)
-returns search.graph_matches
+create function search.find_in_graph(request search.search_request) returns search.graph_matches
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
   set jit = off
 as $$
@@ -37,7 +32,8 @@ begin
     with nodes as materialized (
       select * from unnest($1) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
     ), related as materialized (
-      select distinct on (e.relationship_id) n.place, n.confidence * e.confidence as score, e.relationship_id, null::uuid as fact_id,
+      select distinct on (e.relationship_id) n.place, n.confidence * e.confidence as score, e.relationship_id,
+        null::uuid as fact_id,
         row(e.source_entity, e.relationship_type, e.target_entity, case when e.is_outgoing then 'outgoing' else 'incoming' end,
           e.confidence, array[e.relationship_id], null, null)::public.graph_step as step
       from graph.edges_of($2, 10000) e join nodes n on n.place = ($3)[e.place]
@@ -56,8 +52,7 @@ begin
         (select distinct e.packet_id from public.relationship_evidence e
          where e.relationship_id = s.relationship_id and (e.ttl is null or e.ttl > now())
          order by e.packet_id desc limit 20)
-        union all
-        select f.packet_id from graph.packets_of_fact(s.fact_id) as f (packet_id) where s.fact_id is not null
+        union all select f.packet_id from graph.packets_of_fact(s.fact_id) as f (packet_id) where s.fact_id is not null
       ) m
       limit %s
     ), best as (
@@ -78,7 +73,8 @@ begin
             'source_entity', s.source_entity, 'relationship_type', s.relationship_type, 'target_entity', s.target_entity,
             'direction', s.direction, 'confidence', s.confidence) order by s.place)
           from unnest(n.steps || k.step) with ordinality as s (
-            source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place)))) end
+            source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place))))
+              end
     from kept k join nodes n on n.place = k.place$sql$,
     search.max_scanned_rows(), request.current_or_past_condition, request.candidates)
   into memories.ids, memories.scores, answer.paths
@@ -87,10 +83,7 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_in_graph is
-  'Retriever over the entity graph: memories that state the relations and facts within two steps of the entities '
-  'that the query names. The score of a memory is the confidence of the best path to a relation or fact that it '
-  'states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
-
+comment on function search.find_in_graph is 'Retriever over the entity graph: memories that state the relations and facts within '
+  'two steps of the entities that the query names. The score of a memory is the confidence of the best path to a relation or '
+  'fact that it states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
 grant execute on function search.find_in_graph to l9_agent, l9_admin, l9_platform_admin;

@@ -1,17 +1,13 @@
 -- Makes one ranked list from the answers of the retrievers. find_hits() calls fuse(), and search_memory() and
 -- memory_find for the graph alone. Its statement goes step by step from retrieved to relevant.
-
-create function search.fuse(
-  request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
+create function search.fuse(request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
   meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories,
-  related search.ranked_memories default null)
-returns search.ranked_hits
+  related search.ranked_memories default null) returns search.ranked_hits
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The plan does not depend on the request, and planning takes four times as long as running it.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   settings public.search_settings := request.settings;
   compares boolean := request.vector is not null and request.mode <> 'recent';
@@ -26,7 +22,7 @@ declare
   word_tests tsquery[] := search.word_tests(request.lexemes, request.query, request.languages);
   are_pairs boolean := request.query ~ ('[' || words.unspaced_characters() || ']');
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
-  compared_vector public.memory_embeddings.compared_vector%type :=
+  query_vector public.memory_embeddings.compared_vector%type :=
     extensions.subvector(request.vector, 1, request.dimensions);
   answer search.ranked_hits;
 begin
@@ -38,28 +34,23 @@ begin
     select w.packet_id, w.position, w.score as bm25, null::real as context_bm25, null::real as similarity,
       null::real as context_similarity, null::integer as chunk, false as is_reasoning, null::real as path
     from unnest(words.ids, words.scores) with ordinality as w (packet_id, score, position)
-    union all
-    select w.packet_id, w.position, null, w.score, null, null, null, false, null
+    union all select w.packet_id, w.position, null, w.score, null, null, null, false, null
     from unnest(context_words.ids, context_words.scores) with ordinality as w (packet_id, score, position)
-    union all
-    select n.packet_id, n.position, null, null, n.score, null, n.chunk, false, null
+    union all select n.packet_id, n.position, null, null, n.score, null, n.chunk, false, null
     from unnest(meaning.ids, meaning.scores, meaning.chunks) with ordinality as n (packet_id, score, chunk, position)
-    union all
-    select n.packet_id, n.position, null, null, null, n.score, null, false, null
+    union all select n.packet_id, n.position, null, null, null, n.score, null, false, null
     from unnest(context_meaning.ids, context_meaning.scores) with ordinality as n (packet_id, score, position)
     union all
     -- A memory is as near as its content or its reasoning steps, whichever is nearer.
     select n.packet_id, n.position, null, null, n.score, null, null, true, null
     from unnest(reasoning.ids, reasoning.scores) with ordinality as n (packet_id, score, position)
-    union all
-    select g.packet_id, g.position, null, null, null, null, null, false, g.score
+    union all select g.packet_id, g.position, null, null, null, null, null, false, g.score
     from unnest(related.ids, related.scores) with ordinality as g (packet_id, score, position)
   ), candidates as (
     select f.packet_id, min(f.position) as position, max(f.bm25) as bm25, max(f.context_bm25) as context_bm25,
       max(f.similarity) as similarity, max(f.similarity) filter (where not f.is_reasoning) as content_similarity,
-      max(f.similarity) filter (where f.is_reasoning) as reasoning_similarity, max(f.context_similarity) as context_similarity, max(f.chunk) as chunk,
-      max(f.path) as path,
-      array_remove(array[
+      max(f.similarity) filter (where f.is_reasoning) as reasoning_similarity, max(f.context_similarity) as context_similarity,
+      max(f.chunk) as chunk, max(f.path) as path, array_remove(array[
         case when max(f.bm25) is not null then case request.mode when 'graph' then 'graph' else 'lexical content' end end,
         case when max(f.context_bm25) is not null then 'lexical context' end,
         case when bool_or(f.similarity is not null and not f.is_reasoning) then 'semantic content' end,
@@ -87,7 +78,8 @@ begin
         max(e.similarity) filter (where e.embedding_type = 'context') as context_similarity,
         (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
       from (
-        select e.embedding_type, e.chunk_index, (1 - (e.compared_vector operator(extensions.<=>) compared_vector))::real as similarity
+        select e.embedding_type, e.chunk_index,
+          (1 - (e.compared_vector operator(extensions.<=>) query_vector))::real as similarity
         from public.memory_embeddings e
         where compares and (c.similarity is null or c.chunk > 0 or (has_contexts and c.context_similarity is null))
           and (c.position <= 2 * request.k or c.chunk > 0 or request.threshold is not null)
@@ -101,7 +93,8 @@ begin
     ) n on true
   ), with_similarity as materialized (
     -- The formulas are inlined only if their arguments are plain columns; a call of each would take longer than all of the sums.
-    select c.*, greatest(search.lift_by_chunk(c.content_similarity, c.whole_similarity, settings.chunk_weight), c.reasoning_similarity) as similarity
+    select c.*, greatest(search.lift_by_chunk(c.content_similarity, c.whole_similarity, settings.chunk_weight),
+      c.reasoning_similarity) as similarity
     from compared c
     -- The threshold stands outside the retrievers: inside, with too few hits, a scan would read its whole index.
     where request.threshold is null or c.nearest is null or 1 - c.nearest <= request.threshold
@@ -179,7 +172,8 @@ begin
       case when past.packet_id is null then p.speaker else past.speaker end as speaker,
       case when past.packet_id is null then p.metadata else past.metadata end as metadata,
       case when past.packet_id is null then p.importance_score else past.importance_score end as estimated_importance,
-      case when past.packet_id is null then importance.importance_of(p, signals, now()) else past.importance_score end as importance
+      case when past.packet_id is null then importance.importance_of(p, signals, now())
+        else past.importance_score end as importance
     from within_reach r
     join public.packet_store p on p.packet_id = r.packet_id
     left join public.memory_signals signals on signals.packet_id = p.packet_id
@@ -216,7 +210,8 @@ begin
       select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real as word_share
       from (
         -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
-        select array[case when b.is_past then words.of_memory(b.envelope ->> 'content', b.past_language, b."timestamp", b.kind) else b.words end] as words
+        select array[case when b.is_past then words.of_memory(b.envelope ->> 'content', b.past_language, b."timestamp", b.kind)
+          else b.words end] as words
         offset 0
       ) u
       cross join unnest(word_tests, request.word_weights) as w (test, weight)
@@ -227,10 +222,11 @@ begin
       b.packet_id, null, case when shows_texts then left(b.content, 8000) end, length(b.content) > 8000,
       case when shows_texts then search.snippet(coalesce(chunk.chunk_text, search.passage(b.content, pattern)), pattern) end,
       b.lifted * b.factor, case when request.mode not in ('recent', 'graph') then b.lexical_score end, b.semantic_score, b.chunk,
-      b.kind, b.state_scope, b.state_project_id, b.tags, b.state_thread_id, b.metadata ->> 'creator', b.importance, b.estimated_importance, b."timestamp",
-      case when request.is_explained then jsonb_build_object(
+      b.kind, b.state_scope, b.state_project_id, b.tags, b.state_thread_id, b.metadata ->> 'creator', b.importance,
+      b.estimated_importance, b."timestamp", case when request.is_explained then jsonb_build_object(
         'found_by', b.found_by,
-        'lexical', case when request.mode <> 'graph' then jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context) end,
+        'lexical', case when request.mode <> 'graph' then
+          jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context) end,
         'semantic', jsonb_build_object('content', b.similarity, 'context', b.context_similarity),
         'graph', request.paths -> b.packet_id::text,
         'chunk', jsonb_build_object('index', b.chunk) || coalesce(chunk.metadata, '{}'),
@@ -243,13 +239,15 @@ begin
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch, null, b.updated_at
     )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
-    (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance and r.path is null)
+    (select count(*)::integer from scored), (select count(*)::integer from relevant r
+      where r.relevance < request.min_relevance and r.path is null)
   into answer.hits, answer.considered, answer.left_out
   from relevant b
   left join lateral (
     -- OFFSET keeps the subquery, which is not run for hits without chunks.
     select e.chunk_text, e.metadata from public.memory_embeddings e
-    where b.chunk > 0 and e.packet_id = b.packet_id and e.model = request.model and e.embedding_type = 'content' and e.chunk_index = b.chunk
+    where b.chunk > 0 and e.packet_id = b.packet_id and e.model = request.model and e.embedding_type = 'content'
+      and e.chunk_index = b.chunk
     offset 0
   ) chunk on true
   -- What is related to an entity of the query has to do with it.
@@ -258,9 +256,6 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.fuse is
-  'The k best of the retrieved memories. Scores of words are relative to the best hit, scores of meaning are cosine '
-  'similarities; each is lifted by context, then they are summed by weight, then boosted.';
-
+comment on function search.fuse is 'The k best of the retrieved memories. Scores of words are relative to the best hit, scores '
+  'of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
 grant execute on function search.fuse to l9_agent, l9_admin, l9_platform_admin;

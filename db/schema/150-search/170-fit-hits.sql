@@ -1,13 +1,8 @@
 -- Trims the hits of a search to the tokens that its caller has room for. close_search() calls fit_hits(); memory_find
 -- and summaries estimate tokens by token_estimate().
-
-create function search.token_estimate(text text)
-returns integer
-language sql immutable parallel safe set search_path = ''
-return pg_catalog.ceil(pg_catalog.octet_length(text) / 3.0)::integer;
-
-comment on function search.token_estimate is
-  'Upper estimate of the tokens of a text: a third of its bytes, which holds for prose, code and most scripts.';
+create function search.token_estimate(text text) returns integer
+language sql immutable parallel safe set search_path = '' return pg_catalog.ceil(pg_catalog.octet_length(text) / 3.0)::integer;
+comment on function search.token_estimate is 'Upper estimate of the tokens of a text: a third of its bytes.';
 
 -- Counts in two passes, so that more hits with previews are preferred to fewer hits with whole texts.
 create function search.fit_hits(hits public.memory_hit[], max_tokens integer, out fitted public.memory_hit[], out cut jsonb)
@@ -20,7 +15,7 @@ declare
   preview_bytes constant integer := 240;
   hit public.memory_hit;
   used integer := 0;
-  extra_tokens integer;
+  tokens integer;
   previews integer := 0;
 begin
   fitted := '{}';
@@ -30,20 +25,18 @@ begin
   end if;
   -- First as many previews as fit are taken, best first. Then, best first, previews become whole contents while there is room.
   foreach hit in array hits loop
-    used := used + frame_tokens + search.token_estimate(hit.snippet)
+    tokens := frame_tokens + search.token_estimate(hit.snippet)
       + search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
-    exit when used > max_tokens;
+    exit when used + tokens > max_tokens;
+    used := used + tokens;
     fitted := fitted || hit;
-  end loop;
-  used := 0;
-  foreach hit in array fitted loop
-    used := used + frame_tokens + search.token_estimate(hit.snippet) + search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
   end loop;
   for place in 1 .. cardinality(fitted) loop
     hit := fitted[place];
-    extra_tokens := search.token_estimate(hit.content) - search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
-    if used + extra_tokens <= max_tokens then
-      used := used + extra_tokens;
+    tokens := search.token_estimate(hit.content)
+      - search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
+    if used + tokens <= max_tokens then
+      used := used + tokens;
     else
       hit.content := search.truncate_to_bytes(hit.content, preview_bytes);
       hit.is_truncated := true;
@@ -55,9 +48,6 @@ begin
     'max_tokens', max_tokens, 'tokens', used, 'previews', previews, 'left_out', cardinality(hits) - cardinality(fitted));
 end
 $$;
-
-comment on function search.fit_hits is
-  'Trims hits to about max_tokens: contents become previews, the last hits first, and hits that still do not fit '
-  'are left out. cut: numbers of previews and of hits left out; null without a limit.';
-
+comment on function search.fit_hits is 'Trims hits to about max_tokens: contents become previews, the last hits first, and hits '
+  'that still do not fit are left out. cut: numbers of previews and of hits left out; null without a limit.';
 grant execute on function search.token_estimate, search.fit_hits to l9_agent, l9_admin, l9_platform_admin;

@@ -1,10 +1,8 @@
 -- The beginning of a search: arguments are checked, and its mode, languages and settings are decided.
 -- search_memory(), memory_find and recall_lessons() call open_search().
-
 create function search.check_search(
   query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
-  packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb, needs_filter boolean default true)
-returns void
+  packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb, needs_filter boolean default true) returns void
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -19,7 +17,8 @@ begin
   elsif mode is null or mode not in ('hybrid', 'lexical', 'semantic', 'graph') then
     perform identity.raise_error('L9VAL', 'mode: must be hybrid, lexical, semantic or graph', 'mode');
   elsif mode = 'graph' and packet_id is not null then
-    perform identity.raise_error('L9VAL', 'mode: graph starts from the entities that a query names; leave out packet_id or choose another mode', 'mode');
+    perform identity.raise_error('L9VAL',
+      'mode: graph starts from the entities that a query names; leave out packet_id or choose another mode', 'mode');
   elsif tags_match is null or tags_match not in ('any', 'all') then
     perform identity.raise_error('L9VAL', 'tags_match: must be any or all', 'tags_match');
   elsif not coalesce(threshold between 0 and 2, true) then
@@ -33,23 +32,21 @@ begin
   elsif as_of > clock_timestamp() then
     perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
   elsif octet_length(filters::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
+    perform identity.raise_error('L9LIM',
+      'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
   elsif needs_filter and query is null and packet_id is null
     and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
-    perform identity.raise_error(
-      'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
+    perform identity.raise_error('L9VAL',
+      'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
 end
 $$;
-
 comment on function search.check_search is
-  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. needs_filter: without a query there '
-  'must be one.';
+  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. needs_filter: without a query there must be one.';
 
 -- A hybrid search without a usable vector becomes a lexical one and says so in a notice; a semantic search raises an
 -- error, because nothing would be left of it.
-create function search.choose_mode(request search.search_request)
-returns search.search_request
+create function search.choose_mode(request search.search_request) returns search.search_request
 language plpgsql stable set search_path = pg_catalog, extensions
 as $$
 begin
@@ -84,7 +81,6 @@ begin
   return request;
 end
 $$;
-
 comment on function search.choose_mode is
   'The mode that a search runs in. Raises L9VAL if mode semantic was requested and there is no vector.';
 
@@ -102,27 +98,23 @@ language plpgsql stable parallel safe set search_path = ''
 as $$
 begin
   if language <> all (words.languages()) then
-    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
+    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')),
+      'language');
   end if;
   return case when language is null then settings.languages else array[language] end;
 end
 $$;
-
-comment on function search.query_languages is
-  'The languages in which the words of a query are matched: the given one, or those of the tenant.';
+comment on function search.query_languages is 'The languages in which a query is matched: the given one, or the tenant''s.';
 
 -- Fills the request in an order that matters: more_like_this() brings the vector that choose_mode() looks for, and
 -- the mode decides about min_relevance.
-create function search.open_search(
-  query text, k integer, filters jsonb, scopes text[], project_id text, query_vector extensions.vector, model text,
-  max_tokens integer, mode text default 'hybrid', tags_match text default 'any', since timestamptz default null,
-  until timestamptz default null, threshold real default null, packet_id uuid default null, as_of timestamptz default null,
-  is_explained boolean default false, language text default null, min_relevance real default null,
-  branch text default null, needs_filter boolean default true)
-returns search.search_request
+create function search.open_search(query text, k integer, filters jsonb, scopes text[], project_id text,
+  query_vector extensions.vector, model text, max_tokens integer, mode text default 'hybrid', tags_match text default 'any',
+  since timestamptz default null, until timestamptz default null, threshold real default null, packet_id uuid default null,
+  as_of timestamptz default null, is_explained boolean default false, language text default null, min_relevance real default null,
+  branch text default null, needs_filter boolean default true) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   request search.search_request;
 begin
@@ -158,7 +150,8 @@ begin
   request.languages := search.query_languages(request.settings, language);
   -- The maps of models are made for queries. By words alone too little is known to leave anything out unasked.
   request.min_relevance := coalesce(min_relevance, case
-    when request.mode in ('hybrid', 'semantic') and request.like_packet_id is null then (request.settings).min_relevance else 0 end);
+    when request.mode in ('hybrid', 'semantic') and request.like_packet_id is null then (request.settings).min_relevance
+      else 0 end);
   request.buckets := search.searched_buckets(request.caller);
   return request;
 end

@@ -1,40 +1,33 @@
 -- The text that the vector of a query is made of. The gateway asks words_for_vector() before it calls the embedding
 -- model for a search.
-
-create function search.recent_speakers(project_id text)
-returns text[]
+create function search.recent_speakers(project_id text) returns text[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 -- The plan does not depend on the project, and planning takes longer than reading the rows.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   max_memories constant integer := 100;
-  tenant_id constant uuid := identity.current_tenant_id();
+  own_tenant constant uuid := identity.current_tenant_id();
 begin
   return array(
     select distinct lower(n.speaker)
     from unnest((identity.require_identity()).readable_scopes) as s (scope)
     cross join lateral (
       select p.speaker from public.packet_store p
-      where p.tenant_id = tenant_id and p.scope = s.scope and p.project_id = project_id
+      where p.tenant_id = own_tenant and p.scope = s.scope and p.project_id = recent_speakers.project_id
       order by p.packet_id desc
       limit max_memories
     ) n
     where n.speaker is not null);
 end
 $$;
-
-comment on function search.recent_speakers is
-  'Who speaks in the newest 100 memories of each scope of a project that the caller may read, in lower case.';
+comment on function search.recent_speakers is 'Who speaks in the newest 100 memories of each scope, in lower case.';
 
 -- Weighs the words of the query among the memories of the project; a weight below that of common_word_share marks a
 -- word as common, and common names are left out.
-create function search.words_for_vector(query text, project_id text)
-returns text
+create function search.words_for_vector(query text, project_id text) returns text
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   -- Among a handful of memories any word can be in most of them.
   least_memories constant integer := 20;
@@ -56,7 +49,8 @@ begin
     return words_for_vector.query;
   end if;
   -- The weight of a word that a share of the memories has is the logarithm of 1 / share.
-  common := array(select l.lexeme from unnest(lexemes, weights) as l (lexeme, weight) where l.lexeme is not null and l.weight < -ln(greatest(share, 0.01)));
+  common := array(select l.lexeme from unnest(lexemes, weights) as l (lexeme, weight)
+    where l.lexeme is not null and l.weight < -ln(greatest(share, 0.01)));
   if common = '{}' then
     return words_for_vector.query;
   end if;
@@ -70,12 +64,9 @@ begin
   return case when search.query_words(answer, settings.languages) <> '{}' then answer else words_for_vector.query end;
 end
 $$;
-
-comment on function search.words_for_vector is
-  'The text of which the gateway makes the vector of a query: the query without the names (words with a capital, '
-  'and speakers of one word in any case of letters) that most memories of the project have (common_word_share of '
-  'the settings), such as those of the people who speak in it, because they would draw the vector to all memories '
-  'alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 '
-  'memories, or if nothing else were left. Only memories that the caller may read are counted.';
-
+comment on function search.words_for_vector is 'The text of which the gateway makes the vector of a query: the query without the '
+  'names (words with a capital, and speakers of one word in any case of letters) that most memories of the project have '
+  '(common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all '
+  'memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or '
+  'if nothing else were left. Only memories that the caller may read are counted.';
 grant execute on function search.recent_speakers, search.words_for_vector to l9_agent, l9_admin, l9_platform_admin;

@@ -1,8 +1,6 @@
 -- A search for memories similar to a given one: its words and its vector take the place of a query. open_search()
 -- calls it where packet_id is given.
-
-create function search.more_like_this(request search.search_request, packet_id uuid)
-returns search.search_request
+create function search.more_like_this(request search.search_request, packet_id uuid) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -31,9 +29,6 @@ begin
   return request;
 end
 $$;
-
-comment on function search.more_like_this is
-  'A search for the 25 most frequent words of a memory, as they are stored, and for its vector. Raises L9OWN if the '
-  'memory does not exist or is not visible.';
-
+comment on function search.more_like_this is 'A search for the 25 most frequent words of a memory, as they are stored, and for '
+  'its vector. Raises L9OWN if the memory does not exist or is not visible.';
 grant execute on function search.more_like_this to l9_agent, l9_admin, l9_platform_admin;

@@ -1,6 +1,5 @@
 -- Runs the retrievers that the mode of a search asks for, and hands their answers to fuse(). search_memory(),
 -- recall_lessons() and memory_find call it once they have narrowed the request.
-
 create function search.find_hits(request search.search_request, related search.ranked_memories default null)
 returns search.ranked_hits
 language plpgsql stable set search_path = ''
@@ -41,10 +40,12 @@ begin
     scored := search.find_words(request, lexemes, found_by_meaning);
     request.lexemes := lexemes;
     request.word_weights := scored.weights;
-    words := case when request.ids is null then scored.words else search.first_candidates(scored.words, request.candidates, found_by_meaning) end;
+    words := case when request.ids is null then scored.words
+      else search.first_candidates(scored.words, request.candidates, found_by_meaning) end;
     context_words := search.first_candidates(scored.contexts, context_request.candidates, found_by_meaning || words.ids);
     if request.as_of is not null then
-      versions := search.find_version_words(request, lexemes, row(scored.weights, scored.average_length, null)::ranking.word_weights);
+      versions := search.find_version_words(request, lexemes,
+        row(scored.weights, scored.average_length, null)::ranking.word_weights);
       words.ids := words.ids || versions.ids;
       words.scores := words.scores || versions.scores;
     end if;
@@ -55,9 +56,5 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_hits is
-  'Runs the retrievers of the mode of a narrowed search, and fuses their answers with memories that the graph '
-  'relates to entities of the query.';
-
+comment on function search.find_hits is 'Runs the retrievers of the mode, and fuses their answers with those of the graph.';
 grant execute on function search.find_hits to l9_agent, l9_admin, l9_platform_admin;

@@ -1,4 +1,5 @@
--- How a search and memory_find end: the standing of the hits, the audit row and the access log. The hits are those of either function.
+-- How a search and memory_find end: the standing of the hits, the audit row and the access log. The hits are those of either
+-- function.
 create function search.log_hits(hits anyarray, audit_id uuid) returns anyarray
 language plpgsql volatile set search_path = ''
 as $$
@@ -18,9 +19,7 @@ begin
   return hits;
 end
 $$;
-
-comment on function search.log_hits is
-  'Writes hits to the access log, and returns them, each with its access_id. Hits: memory_hit or found_memory.';
+comment on function search.log_hits is 'Writes hits (memory_hit or found_memory) to the access log; adds each one''s access_id.';
 
 create function search.place_hits(hits anyarray, as_of timestamptz default null) returns anyarray
 language plpgsql stable set search_path = ''
@@ -43,12 +42,9 @@ begin
   return answer;
 end
 $$;
+comment on function search.place_hits is 'Adds the standing to hits (memory_hit or found_memory); successors come first.';
 
-comment on function search.place_hits is
-  'Adds the standing to hits, and puts what is superseded after its successors. Hits: memory_hit or found_memory.';
-
-create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb)
-returns uuid
+create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb) returns uuid
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -64,24 +60,17 @@ begin
     query => audit_search.query);
 end
 $$;
+comment on function search.audit_search is 'Writes the audit row of a search that returns these memories; returns its id.';
 
-comment on function search.audit_search is
-  'Writes the audit row of a search that returns these memories, with more details, and returns its id.';
-
-create function search.words_notice(lexemes text[], mode text)
-returns text
+create function search.words_notice(lexemes text[], mode text) returns text
 language sql immutable parallel safe
 return case when lexemes = '{}' then
   'The query has only common words or signs, which are not looked for'
   || case when mode = 'hybrid' then ': searched by meaning only.' else '; name what you are looking for.' end end;
-
-comment on function search.words_notice is
-  'Tells that a query was searched without words, because it has none that tell memories apart; null if it has '
-  'some, or if none were asked for.';
+comment on function search.words_notice is 'Tells that a query has no words that tell memories apart, if it was to be searched.';
 
 -- Trims before it writes, so that the audit row and the access log name the hits that the caller is really shown.
-create function search.close_search(request search.search_request, ranked search.ranked_hits)
-returns public.search_result
+create function search.close_search(request search.search_request, ranked search.ranked_hits) returns public.search_result
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -105,16 +94,12 @@ begin
   -- The audit row and the access log are all that a search writes.
   result.hits := search.log_hits(trimmed.fitted, search.audit_search(
     request, array(select h.packet_id from unnest(trimmed.fitted) as h), query,
-    jsonb_build_object('mode', request.mode, 'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold)
+    jsonb_build_object('mode', request.mode, 'requested_mode', request.requested_mode, 'k', request.k, 'threshold',
+      request.threshold)
     || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of))));
   return result;
 end
 $$;
-
-comment on function search.close_search is
-  'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the '
-  'access log.';
-
-grant execute on function
-  search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.close_search is 'Ends a search: standing, trimming, searched, audit row and access log.';
+grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
+  to l9_agent, l9_admin, l9_platform_admin;

@@ -32,7 +32,6 @@ create function public.search_memory(
 returns public.search_result
 language plpgsql volatile set search_path = pg_catalog, extensions
 as $$
-#variable_conflict use_variable
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;
@@ -58,18 +57,18 @@ begin
       'tags', to_jsonb(tags), 'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
       'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
       'include_archived', nullif(include_archived, false))),
-    scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
-    min_relevance, branch);
+    scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain,
+    language, min_relevance, branch);
   field_conditions := search.packet_conditions(
     'p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker, fields);
   request.joins_packets := field_conditions is not null or as_of is not null;
   request.hides_archived := include_archived is not true and as_of is null;
   request.own_row_condition := search.own_conditions('m', scopes, only_project, request.branch);
   request.word_filter := row(
-    scopes, only_project, false, null, null, kinds, packets.wanted_tag_keys(tags), tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
-    speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch), field_conditions,
-    search.archived_condition('p', request.hides_archived),
+    scopes, only_project, false, null, null, kinds, packets.wanted_tag_keys(tags), tags_match = 'all', since, until, thread_id,
+    creator, packet_id, as_of, speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch),
+    field_conditions, search.archived_condition('p', request.hides_archived),
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
   request.current_or_past_condition := request.current_condition;
   if as_of is not null then
@@ -82,14 +81,16 @@ begin
         and (%3$L = 'recent' or v.envelope ->> 'content' = p.envelope ->> 'content') and %2$s))$sql$,
       request.current_condition, request.past_condition, request.mode, as_of);
     request.notices := request.notices
-      || 'As of that time: texts that have changed since are found by words, not by meaning; deleted memories are not found.'::text;
+      || text 'As of that time: texts that have changed since are found by words, not by meaning; '
+        'deleted memories are not found.';
   end if;
   request.range_condition := concat_ws(' and ',
     case when thread_id is not null and as_of is null then format('p.thread_id = %L', thread_id) end,
     -- A state of an earlier time may have had another event time. None lies more than five minutes after the time of saving.
     case when since is not null and as_of is null then format('p."timestamp" >= %L', since) end,
     case when until is not null and as_of is null then format('p."timestamp" < %L', until) end,
-    case when as_of is not null then format('p.created_at <= %L and p."timestamp" <= %L', as_of, as_of + packets.max_time_ahead()) end);
+    case when as_of is not null
+      then format('p.created_at <= %L and p."timestamp" <= %L', as_of, as_of + packets.max_time_ahead()) end);
 
   if request.mode = 'graph' then
     select g.* into matches from search.find_in_graph(request) g;

@@ -1,16 +1,11 @@
 -- Memories by conditions on their fields, for lists. The gateway calls find_where() for the argument where of GraphQL
 -- connections.
-
 create type search.where_matches as (packet_ids uuid[], notice text);
+comment on type search.where_matches is 'Memories with certain fields. notice: a sentence for the caller if there may be more.';
 
-comment on type search.where_matches is
-  'Memories with certain fields. notice: a sentence for the caller if there may be more.';
-
-create function search.find_where("where" jsonb)
-returns search.where_matches
+create function search.find_where("where" jsonb) returns search.where_matches
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   request search.search_request;
   source search.search_source;
@@ -34,9 +29,6 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_where is
-  'The memories that the caller may read and whose fields satisfy a where, for lists: through an index of one of '
-  'the fields, or else by looking at each, at most at the newest 20,000. Errors: L9VAL, L9LIM, L9AUT.';
-
+comment on function search.find_where is 'The memories that the caller may read and whose fields satisfy a where, for lists: '
+  'through an index of one of the fields, or else by looking at each, at most at the newest 20,000.';
 grant execute on function search.find_where to l9_agent, l9_admin, l9_platform_admin;

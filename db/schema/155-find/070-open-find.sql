@@ -1,8 +1,6 @@
 -- The beginning of memory_find: a request as open_search() makes it, changed to what find.rank_hits() needs.
 -- memory_find calls open_find() for each route; find.suggest() narrows to other filters.
-
-create function find.narrowed_to(request search.search_request, filter find.find_filter)
-returns search.search_request
+create function find.narrowed_to(request search.search_request, filter find.find_filter) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -23,8 +21,8 @@ begin
   request.word_filter.until := filter.until;
   request.word_filter.fields := fields;
   request.word_filter.hides_archived := filter.hides_archived;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id, filter.branch), field_conditions,
-    search.archived_condition('p', filter.hides_archived));
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id, filter.branch),
+    field_conditions, search.archived_condition('p', filter.hides_archived));
   request.current_or_past_condition := request.current_condition;
   request.range_condition := concat_ws(' and ',
     case when filter.since is not null then format('p."timestamp" >= %L', filter.since) end,
@@ -32,24 +30,20 @@ begin
   return request;
 end
 $$;
-
 comment on function find.narrowed_to is 'Adds the conditions of a filter to a search.';
 
 -- The ranking comes later and looks at more than k hits, so the search is told to return more of them, without texts
 -- and without boosts of its own.
-create function find.open_find(
-  query text, k integer, route text, filter find.find_filter, query_vector extensions.vector, model text, max_tokens integer,
-  is_explained boolean)
-returns search.search_request
+create function find.open_find(query text, k integer, route text, filter find.find_filter, query_vector extensions.vector,
+  model text, max_tokens integer, is_explained boolean) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   request search.search_request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
-      'scopes', to_jsonb(filter.scopes), 'project_id', filter.project_id, 'branch', filter.branch, 'kinds', to_jsonb(filter.kinds),
-      'since', filter.since, 'until', filter.until, 'where', nullif(filter."where", '{}'),
+      'scopes', to_jsonb(filter.scopes), 'project_id', filter.project_id, 'branch', filter.branch,
+      'kinds', to_jsonb(filter.kinds), 'since', filter.since, 'until', filter.until, 'where', nullif(filter."where", '{}'),
       'include_archived', nullif(not filter.hides_archived, false))),
     filter.scopes, filter.project_id, query_vector, model, max_tokens,
     mode => case route when 'fast' then 'lexical' when 'graph' then 'graph' else 'hybrid' end,
@@ -76,9 +70,5 @@ begin
   return find.narrowed_to(request, filter);
 end
 $$;
-
-comment on function find.open_find is
-  'Begins a search on a route: checks its arguments, and says which candidates are wanted. Errors: L9VAL, L9LIM, '
-  'L9AUT.';
-
+comment on function find.open_find is 'Begins a search on a route: checks its arguments, and says which candidates are wanted.';
 grant execute on function find.narrowed_to, find.open_find to l9_agent, l9_admin, l9_platform_admin;

@@ -1,7 +1,5 @@
 -- Runs the retrievers that a route of memory_find asks for. memory_find calls find_candidates().
-
-create function find.best_by_words(request search.search_request)
-returns find.candidates
+create function find.best_by_words(request search.search_request) returns find.candidates
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -28,20 +26,18 @@ begin
   request.word_weights := scored.weights;
   answer.ids := (scored.words).ids[:request.k];
   answer.scores := array(
-    select s.score / (scored.words).scores[1] from unnest((scored.words).scores[:request.k]) with ordinality as s (score, place) order by s.place);
+    select s.score / (scored.words).scores[1] from unnest((scored.words).scores[:request.k]) with ordinality as s (score, place)
+    order by s.place);
   answer.considered := coalesce(cardinality((scored.words).ids), 0);
   answer.request := request;
   return answer;
 end
 $$;
-
-comment on function find.best_by_words is
-  'The memories that match best by their words alone, with BM25 scores relative to the best.';
+comment on function find.best_by_words is 'The memories that match best by words, with BM25 scores relative to the best.';
 
 -- Route graph fuses only what the graph found; the other routes run find_hits(), to which deep gives the memories of
 -- the graph as one more retriever.
-create function find.best_of_all(request search.search_request, route text)
-returns find.candidates
+create function find.best_of_all(request search.search_request, route text) returns find.candidates
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -79,18 +75,10 @@ begin
   return answer;
 end
 $$;
+comment on function find.best_of_all is 'The memories that match best by words and meaning, relations, or all, or the newest.';
 
-comment on function find.best_of_all is
-  'The memories that match best by words and meaning (route hybrid), by relations (graph) or by all of these '
-  '(deep); of route newest, the newest.';
-
-create function find.find_candidates(request search.search_request, route text)
-returns find.candidates
+create function find.find_candidates(request search.search_request, route text) returns find.candidates
 language sql stable set search_path = ''
 return case route when 'fast' then find.best_by_words(request) else find.best_of_all(request, route) end;
-
 comment on function find.find_candidates is 'Runs the retrievers of a route.';
-
-grant execute on function
-  find.best_by_words, find.best_of_all, find.find_candidates
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.best_by_words, find.best_of_all, find.find_candidates to l9_agent, l9_admin, l9_platform_admin;

@@ -1,8 +1,5 @@
--- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after
--- each route.
-
-create function find.lean_fields(fields jsonb)
-returns jsonb
+-- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after each route.
+create function find.lean_fields(fields jsonb) returns jsonb
 language sql immutable parallel safe
 return (
   select coalesce(pg_catalog.jsonb_object_agg(f.key, case
@@ -10,25 +7,19 @@ return (
     else pg_catalog.to_jsonb(pg_catalog.left(f.value #>> '{}', 200) || '…') end), '{}')
   from pg_catalog.jsonb_each(fields) as f
   where pg_catalog.octet_length(f.value::text) <= 1000 or pg_catalog.jsonb_typeof(f.value) = 'string');
-
-comment on function find.lean_fields is
-  'Fields of a memory in a form that fits among hits: long texts are cut, long lists and objects left out.';
+comment on function find.lean_fields is 'Fields of a memory for a hit: long texts are cut, long lists and objects left out.';
 
 create type find.ranked as (hits public.found_memory[], left_out integer);
-
-comment on type find.ranked is
-  'Hits, best first, and how many of the candidates were left out because they are not relevant.';
+comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because they are not relevant.';
 
 -- One statement: measure each candidate, let quoted phrases decide, score, take the k best, and only for these make
 -- snippets and fields.
-create function find.rank_hits(found find.candidates, route text, k integer)
-returns find.ranked
+create function find.rank_hits(found find.candidates, route text, k integer) returns find.ranked
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The plan does not depend on the request, and planning takes longer than running it.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   max_citations constant integer := 1000;
   request constant search.search_request := found.request;
@@ -48,8 +39,8 @@ begin
       as h (packet_id, score, relevance, chunk_index, explanation)
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
   ), measured as (
-    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp", h.half_life_days,
-      search.recency(now() - p."timestamp", h.half_life_days) as recency,
+    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp",
+      h.half_life_days, search.recency(now() - p."timestamp", h.half_life_days) as recency,
       (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
       find.citation_share(r.agents) as citation_share, r.agents,
@@ -63,10 +54,10 @@ begin
       from (
         (select packets.text_writer(m) as agent
          from importance.memory_citations c join public.packet_store m on m.packet_id = c.cited_by
-         where c.packet_id = f.packet_id and c.content_hash = own.content_hash and packets.text_writer(m) not in (own.writer, 'job')
+         where c.packet_id = f.packet_id and c.content_hash = own.content_hash
+           and packets.text_writer(m) not in (own.writer, 'job')
          limit max_citations)
-        union all
-        (select e.agent from public.fact_evidence e
+        union all (select e.agent from public.fact_evidence e
          where e.packet_id = f.packet_id and e.content_hash = own.content_hash and e.agent <> own.writer
          limit max_citations)
       ) a
@@ -74,7 +65,8 @@ begin
     -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
     cross join lateral (select array[p.words] as words offset 0) u
     cross join lateral (
-      select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
+      select coalesce(weights.half_life_days ->> p.packet_type,
+        weights.half_life_days ->> 'default')::double precision as half_life_days
     ) h
   ), matched as (
     select m.*, case when m.has_phrases or not bool_or(m.has_phrases) over () then m.score else 0 end as match from measured m
@@ -90,7 +82,8 @@ begin
     limit k
   ), shown as materialized (
     -- Most memories have nothing beside their content.
-    select b.*, b.envelope ->> 'content' as content, f.all_fields, case when f.all_fields = '{}' then f.all_fields else find.lean_fields(f.all_fields) end as fields
+    select b.*, b.envelope ->> 'content' as content, f.all_fields,
+      case when f.all_fields = '{}' then f.all_fields else find.lean_fields(f.all_fields) end as fields
     from best b
     cross join lateral (select b.envelope - 'content' as all_fields offset 0) f
   )
@@ -117,9 +110,7 @@ begin
   return answer;
 end
 $$;
-
 comment on function find.rank_hits is
-  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the '
-  'agents other than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
-
+  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other '
+  'than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
 grant execute on function find.lean_fields, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;

@@ -1,7 +1,5 @@
 -- What a caller may try instead, when little was found. Every word and count comes from rows that the caller may read.
-
-create function find.known_words(request search.search_request)
-returns text[]
+create function find.known_words(request search.search_request) returns text[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 as $$
 declare
@@ -27,8 +25,7 @@ begin
       (select r.source_normalized as name from public.entity_relationships r
        where r.tenant_id = (request.caller).tenant_id and (r.ttl is null or r.ttl > now())
        order by r.source_normalized, r.relationship_id limit max_entities)
-      union all
-      (select r.target_normalized from public.entity_relationships r
+      union all (select r.target_normalized from public.entity_relationships r
        where r.tenant_id = (request.caller).tenant_id and (r.ttl is null or r.ttl > now())
        order by r.target_normalized, r.relationship_id limit max_entities)
     ) s);
@@ -38,26 +35,20 @@ begin
     where length(w.word) between 4 and 40 and w.word !~ '^[0-9]+$');
 end
 $$;
+comment on function find.known_words is 'Words of the titles and tags of the newest 1,000 memories that the caller may read, of '
+  'the beginnings of the newest 300, and of the entities that it may read, without repeats.';
 
-comment on function find.known_words is
-  'Words of the titles and tags of the newest 1,000 memories that the caller may read, of the beginnings of the '
-  'newest 300, and of the entities that it may read, without repeats.';
-
-create function find.are_neighbours(one text, other text)
-returns boolean
+create function find.are_neighbours(one text, other text) returns boolean
 language sql immutable parallel safe
 -- The letters around each key of the keyboards that most people write on.
 return pg_catalog.strpos((array[
   'qwsz', 'vghn', 'xdfv', 'erfcxs', 'wsdr', 'rtgvcd', 'tyhbvf', 'yujnbg', 'ujko', 'uikmnh', 'iolmj', 'opk', 'njk', 'bhjm', 'iklp',
   'ol', 'wa', 'etdf', 'awedxz', 'ryfg', 'yihj', 'cfgb', 'qeas', 'zsdc', 'tughz', 'asxty'])
   [pg_catalog.ascii(one) - 96], other) > 0;
-
-comment on function find.are_neighbours is
-  'True if two lower-case letters of English are beside each other on a keyboard.';
+comment on function find.are_neighbours is 'True if two lower-case letters of English are beside each other on a keyboard.';
 
 -- Skips what both words begin and end with, and looks at the few letters that are left.
-create function find.is_one_slip(written text, meant text)
-returns boolean
+create function find.is_one_slip(written text, meant text) returns boolean
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -88,13 +79,9 @@ begin
     and find.are_neighbours(substr(written, before + 1, 1), substr(meant, before + 1, 1));
 end
 $$;
+comment on function find.is_one_slip is 'True if two words differ by letters swapped, missing, added or of a neighbouring key.';
 
-comment on function find.is_one_slip is
-  'True if a word is another one with two letters swapped, a letter missing or too many, or the letter of a '
-  'neighbouring key.';
-
-create function find.correction_of(word text, known text[])
-returns text
+create function find.correction_of(word text, known text[]) returns text
 language sql stable parallel safe set search_path = ''
 begin atomic
   select c.candidate
@@ -111,14 +98,11 @@ begin atomic
   order by m.is_one_slip desc, m.similarity desc, c.candidate collate "C"
   limit 1;
 end;
-
-comment on function find.correction_of is
-  'The known word that was probably meant: one that is_one_slip() away or, of a word of at least eight letters, the '
-  'most similar one (pg_trgm, at least 0.4). Null if there is none.';
+comment on function find.correction_of is 'The known word that was probably meant: one that is_one_slip() away or, of a word of '
+  'at least eight letters, the most similar one (pg_trgm, at least 0.4). Null if there is none.';
 
 -- Only words that no memory of the search has are replaced, so that a rare word is never corrected to a frequent one.
-create function find.corrected(request search.search_request)
-returns text
+create function find.corrected(request search.search_request) returns text
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -134,7 +118,8 @@ begin
   filter.project_id := request.project_id;
   filter.is_exact_place := false;
   for word in
-    select lower(t.token) from regexp_split_to_table(left(request.query, 500), '[^[:alnum:]]+') with ordinality as t (token, place)
+    select lower(t.token) from regexp_split_to_table(left(request.query, 500), '[^[:alnum:]]+')
+    with ordinality as t (token, place)
     where length(t.token) between 4 and 40 and t.token !~ '[0-9]'
     group by 1 order by min(t.place) limit max_words
   loop
@@ -152,13 +137,9 @@ begin
   return nullif(answer, request.query);
 end
 $$;
+comment on function find.corrected is 'The query with unknown words replaced by their correction_of(); null if there is none.';
 
-comment on function find.corrected is
-  'The query with each word that no memory of the search has replaced by its correction_of(). Null if there is '
-  'none.';
-
-create function find.matches_elsewhere(request search.search_request, max_matches integer)
-returns uuid[]
+create function find.matches_elsewhere(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -182,13 +163,10 @@ begin
       and search.word_share(p.words, tests, scored.weights) >= request.min_relevance);
 end
 $$;
-
-comment on function find.matches_elsewhere is
-  'At most so many memories that match a search by their words or, without a query, its filters.';
+comment on function find.matches_elsewhere is 'At most so many memories that match by words or, without a query, filters.';
 
 -- A memory that fails two of the conditions is left out, because leaving out one of them would not find it.
-create function find.count_elsewhere(ids uuid[], filter find.find_filter)
-returns public.find_suggestion[]
+create function find.count_elsewhere(ids uuid[], filter find.find_filter) returns public.find_suggestion[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
@@ -197,7 +175,8 @@ begin
   return array(
     with compared as (
       select p.packet_type, p.branch, coalesce(p.packet_type <> all (filter.kinds), false) as is_other_kind,
-        coalesce(p.branch <> filter.branch, false) as is_other_branch, filter.hides_archived and coalesce(p.archived_at <= now(), false) as is_archived
+        coalesce(p.branch <> filter.branch, false) as is_other_branch,
+        filter.hides_archived and coalesce(p.archived_at <= now(), false) as is_archived
       from public.packet_store p
       where p.packet_id = any (ids)
     ), counted as (
@@ -217,17 +196,13 @@ begin
     order by array_position(array['kind', 'branch', 'archived'], c.reason), c.place);
 end
 $$;
-
-comment on function find.count_elsewhere is
-  'How many of these memories are found if one condition is left out: the kinds, the branch, or that archived ones '
-  'are left out. At most three other kinds and three other branches.';
+comment on function find.count_elsewhere is 'How many of these memories are found if one condition is left out: the kinds, the '
+  'branch, or that archived ones are left out. At most three other kinds and three other branches.';
 
 -- One search with all conditions left out is enough as long as it finds fewer memories than its limit.
-create function find.found_elsewhere(request search.search_request, filter find.find_filter)
-returns uuid[]
+create function find.found_elsewhere(request search.search_request, filter find.find_filter) returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   max_matches constant integer := 100;
   wider find.find_filter := filter;
@@ -264,16 +239,12 @@ begin
   return ids;
 end
 $$;
+comment on function find.found_elsewhere is 'The memories that a search finds if conditions are left out: by one search if they '
+  'are fewer than 100, otherwise by one search for each condition.';
 
-comment on function find.found_elsewhere is
-  'The memories that a search finds if conditions are left out: by one search if they are fewer than 100, otherwise '
-  'by one search for each condition.';
-
-create function find.suggest(request search.search_request, filter find.find_filter)
-returns public.find_suggestion[]
+create function find.suggest(request search.search_request, filter find.find_filter) returns public.find_suggestion[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   respelled search.search_request;
   corrected text;
@@ -296,12 +267,7 @@ begin
   return suggestions || find.count_elsewhere(find.found_elsewhere(request, filter), filter);
 end
 $$;
-
-comment on function find.suggest is
-  'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, '
-  'in which the query finds something, with how many memories each finds (at most 100).';
-
-grant execute on function
-  find.known_words, find.are_neighbours, find.is_one_slip, find.correction_of, find.corrected, find.matches_elsewhere,
-  find.count_elsewhere, find.found_elsewhere, find.suggest
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function find.suggest is 'What to try instead: a corrected spelling that finds something, and other kinds and '
+  'branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
+grant execute on function find.known_words, find.are_neighbours, find.is_one_slip, find.correction_of, find.corrected,
+  find.matches_elsewhere, find.count_elsewhere, find.found_elsewhere, find.suggest to l9_agent, l9_admin, l9_platform_admin;

@@ -1,5 +1,4 @@
 -- Trims the hits of memory_find to the tokens that its caller has room for. close_find() calls it.
-
 create function find.fit_hits(hits public.found_memory[], max_tokens integer, out fitted public.found_memory[], out cut jsonb)
 language plpgsql immutable parallel safe set search_path = ''
 as $$
@@ -36,12 +35,9 @@ begin
     end if;
   end loop;
   cut := jsonb_build_object(
-    'max_tokens', max_tokens, 'tokens', used, 'without_fields', without_fields, 'left_out', cardinality(hits) - cardinality(fitted));
+    'max_tokens', max_tokens, 'tokens', used, 'without_fields', without_fields,
+    'left_out', cardinality(hits) - cardinality(fitted));
 end
 $$;
-
-comment on function find.fit_hits is
-  'Trims hits to about max_tokens: first the fields of the last hits are left out, then hits. cut: how many of '
-  'each; null without a limit.';
-
+comment on function find.fit_hits is 'Trims hits to about max_tokens: fields of the last hits, then hits. cut: how many of each.';
 grant execute on function find.fit_hits to l9_agent, l9_admin, l9_platform_admin;

@@ -28,9 +28,5 @@ begin
   return result;
 end
 $$;
-
-comment on function find.close_find is
-  'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, and writes the audit row '
-  'and the access log.';
-
+comment on function find.close_find is 'Ends a call of memory_find: standing, trimming, searched, audit row and access log.';
 grant execute on function find.close_find to l9_agent, l9_admin, l9_platform_admin;

@@ -22,7 +22,6 @@ create function public.memory_find(
 returns public.find_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
@@ -62,7 +61,8 @@ begin
     routes := routes || 'deep'::text;
   end if;
   return find.close_find(
-    found, ranked, case when cardinality(ranked.hits) < least(few, k) then find.suggest(found.request, filter) else '{}' end, k, mode, routes);
+    found, ranked, case when cardinality(ranked.hits) < least(few, k) then find.suggest(found.request, filter) else '{}' end, k,
+    mode, routes);
 end
 $$;
 

@@ -1,25 +1,19 @@
 -- The version counter of each world. Whatever changes a world takes its next version or its lock here first, so that
 -- changes of one world follow one another.
-
 create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0
 );
-
-comment on table world_model.worlds is
-  'The current version number of each world. It is a table of its own so that no version number is used twice, even '
-  'after updates were erased.';
+comment on table world_model.worlds is 'The current version number of each world. It is a table of its own so that no version '
+  'number is used twice, even after updates were erased.';
 comment on column world_model.worlds.state_version is
   'The current version of the world. A transaction that changes the world locks this row.';
-
 call identity.keep_private('world_model.worlds',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 
-create function world_model.lock_world(audience_id uuid)
-returns integer
+create function world_model.lock_world(audience_id uuid) returns integer
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   version integer;
 begin
@@ -28,16 +22,11 @@ begin
   return version;
 end
 $$;
+comment on function world_model.lock_world is 'Locks a world until the transaction ends; returns its version, 0 if new.';
 
-comment on function world_model.lock_world is
-  'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable '
-  'by callers.';
-
-create function world_model.take_next_version(audience_id uuid, expected_version integer)
-returns integer
+create function world_model.take_next_version(audience_id uuid, expected_version integer) returns integer
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   version integer := world_model.lock_world(audience_id);
 begin
@@ -49,7 +38,4 @@ begin
   return version + 1;
 end
 $$;
-
-comment on function world_model.take_next_version is
-  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if '
-  'the current version is not expected_version. Not executable by callers.';
+comment on function world_model.take_next_version is 'Takes a world''s next version and locks it; else raises L9VAL.';

@@ -1,10 +1,7 @@
--- Computes any version of a world from its updates. recompute_world(), get_world_model() and diff_world() call
--- fold_world().
+-- Computes any version of a world from its updates. recompute_world(), get_world_model() and diff_world() call fold_world().
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
-
-create function world_model.world_lineage(audience_id uuid, version integer)
-returns int4multirange
+create function world_model.world_lineage(audience_id uuid, version integer) returns int4multirange
 language sql stable parallel safe set search_path = ''
 begin atomic
   select coalesce(
@@ -16,34 +13,26 @@ begin atomic
      limit 1),
     int4multirange(int4range(0, world_lineage.version, '(]')));
 end;
-
-comment on function world_model.world_lineage is
-  'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those '
-  'of the restored state and all since.';
+comment on function world_model.world_lineage is 'The versions that make up a version of a world, after a restore too.';
 
 create function world_model.setter(by public.world_model_updates) returns jsonb
 language sql immutable parallel safe
 return jsonb_build_object(
   'creator', (by).agent, 'source', (by).source, 'packet_id', (by).source_packet, 'is_from_admin', (by).is_from_admin);
-
-comment on function world_model.setter is
-  'Who set an attribute by this update, as world_model_entities.set_by has it.';
+comment on function world_model.setter is 'Who set an attribute by this update, as world_model_entities.set_by has it.';
 
 create function world_model.packets_of_setters(set_by jsonb) returns setof uuid
 language sql immutable parallel safe set search_path = ''
 begin atomic
   select (s.value ->> 'packet_id')::uuid from jsonb_each(set_by) as s where s.value ->> 'packet_id' is not null;
 end;
-
-comment on function world_model.packets_of_setters is
-  'The memories by which attributes were set, for the audit row of who is shown them.';
+comment on function world_model.packets_of_setters is 'The memories by which attributes were set, for an audit row.';
 
 -- Looks for the last delete of each entity, drops what came before it, and keeps for each attribute the last value of
 -- an administrator or else of an agent. merge_into_entity() must give the same.
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
-returns table (
-  entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,
-  creator text, source text, set_by jsonb, type_set_by jsonb, is_from_admin boolean)
+returns table (entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision,
+  source_packet uuid, ttl timestamptz, creator text, source text, set_by jsonb, type_set_by jsonb, is_from_admin boolean)
 language sql stable parallel safe set search_path = ''
 begin atomic
   with changes as (
@@ -55,7 +44,8 @@ begin atomic
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
   ), dated_changes as (
     select c.*,
-      max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key, c.is_from_admin) as deleted_at_version,
+      max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key, c.is_from_admin)
+        as deleted_at_version,
       max(c.version) filter (where c.entity -> 'delete' = 'true' and c.is_from_admin) over (partition by c.entity_key)
         as removed_at_version
     from changes c
@@ -86,9 +76,10 @@ begin atomic
     select c.entity_key,
       -- An administrator's spelling or, if there is none, an agent's; later ones don't change it.
       (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version))[1] as entity_id,
-      (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1]
-        as entity_type,
-      (array_agg(c.set_by order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1] as type_set_by,
+      (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc)
+        filter (where c.entity ? 'entity_type'))[1] as entity_type,
+      (array_agg(c.set_by order by c.is_from_admin desc, c.version desc)
+        filter (where c.entity ? 'entity_type'))[1] as type_set_by,
       (array_agg(c.confidence order by c.is_from_admin desc, c.version desc))[1] as confidence,
       (array_agg(c.source_packet order by c.is_from_admin desc, c.version desc))[1] as source_packet,
       (array_agg(c.creator order by c.is_from_admin desc, c.version desc))[1] as creator,
@@ -97,22 +88,18 @@ begin atomic
       min(c.ttl) as ttl
     from effective_changes c group by c.entity_key
   )
-  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl,
-    e.creator, e.source, coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
+  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence,
+    e.source_packet, e.ttl, e.creator, e.source, coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
-
 comment on function world_model.fold_world is
-  'The entities that the updates of these versions make up: for each attribute the last value that an administrator '
-  'set or, if none did, an agent, since the entity was last deleted. Expired updates are left out.';
+  'The entities that the updates of these versions make up: for each attribute the last value that an administrator set or, if '
+  'none did, an agent, since the entity was last deleted. Expired updates are left out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
-comment on type world_model.world_size is
-  'The number of entities in a state of a world, and the number of attribute values that name another of these '
-  'entities.';
+comment on type world_model.world_size is 'The numbers of entities, and of attribute values that name another entity.';
 
-create function world_model.measure_world(audience_id uuid, versions int4multirange)
-returns world_model.world_size
+create function world_model.measure_world(audience_id uuid, versions int4multirange) returns world_model.world_size
 language sql stable parallel safe set search_path = ''
 begin atomic
   with folded as materialized (
@@ -125,11 +112,6 @@ begin atomic
      join folded other on other.entity_key = entities.normalise_name(named.name #>> '{}') and other.entity_key <> f.entity_key)
   )::world_model.world_size;
 end;
-
-comment on function world_model.measure_world is
-  'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, '
-  'that name another of these entities.';
-
-grant execute on function
-  world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
-to l9_agent, l9_admin;
+comment on function world_model.measure_world is 'Counts entities, and attribute values that name another of them.';
+grant execute on function world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
+  to l9_agent, l9_admin;

@@ -1,11 +1,8 @@
 -- Computes the entities of a world from its updates again, and the counts of snapshots that lost one. Triggers call
 -- it after deletes and moves; a restore calls it, and so does an update of a world with expired entities.
-
-create function world_model.recompute_world(audience_id uuid, counts_as_change boolean)
-returns void
+create function world_model.recompute_world(audience_id uuid, counts_as_change boolean) returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   world uuid := recompute_world.audience_id;
   at_version integer := world_model.lock_world(world);
@@ -41,9 +38,10 @@ begin
         is distinct from (f.source_packet, f.ttl, f.creator, f.source, f.set_by, f.type_set_by, f.is_from_admin)
   )
   insert into public.world_model_entities (
-    entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl, creator, source)
-  select f.entity_id, f.entity_type, f.attributes, f.set_by, f.type_set_by, f.is_from_admin, f.confidence, 1 + coalesce(d.version, 0),
-    f.source_packet, f.ttl, f.creator, f.source
+    entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl, creator,
+    source)
+  select f.entity_id, f.entity_type, f.attributes, f.set_by, f.type_set_by, f.is_from_admin, f.confidence,
+    1 + coalesce(d.version, 0), f.source_packet, f.ttl, f.creator, f.source
   from folded f
   left join world_model.removed_entities d on d.audience_id = world and d.entity_key = f.entity_key
   where not exists (
@@ -59,13 +57,9 @@ begin
     or exists (select from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = d.entity_key));
 end
 $$;
+comment on function world_model.recompute_world is 'Recomputes the entities of a world, as a new version if it counts.';
 
-comment on function world_model.recompute_world is
-  'Recomputes the entities of a world from its updates. With counts_as_change this is a new version of the world. '
-  'Not executable by callers.';
-
-create function world_model.recompute_world_without(audience_id uuid, lost_versions integer[])
-returns void
+create function world_model.recompute_world_without(audience_id uuid, lost_versions integer[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -78,7 +72,4 @@ begin
     and exists (select from unnest(lost_versions) as lost (version) where lost.version <@ other.snapshot);
 end
 $$;
-
-comment on function world_model.recompute_world_without is
-  'Recomputes a world and the counts of its snapshots after it lost the updates of these versions. Not executable '
-  'by callers.';
+comment on function world_model.recompute_world_without is 'Recomputes a world and its snapshots that lost these versions.';

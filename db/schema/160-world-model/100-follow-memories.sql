@@ -1,7 +1,5 @@
 -- Updates and snapshots follow their memory when it moves to other readers or is to expire at another time.
-
-create function world_model.tg_packet_store__worlds_follow()
-returns trigger
+create function world_model.tg_packet_store__worlds_follow() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -18,13 +16,15 @@ begin
     return null;
   end if;
   -- Every transaction locks worlds in the order of their ids, so that two can't deadlock.
-  perform world_model.lock_world(w.audience_id) from (values (target), (former)) as w (audience_id) group by w.audience_id order by w.audience_id;
+  perform world_model.lock_world(w.audience_id) from (values (target), (former)) as w (audience_id) group by w.audience_id
+    order by w.audience_id;
   for world_update in
     select u.update_id, u.audience_id, u.state_version_after from public.world_model_updates u
     where u.source_packet = new.packet_id order by u.state_version_after
   loop
     if world_update.audience_id = target then
-      update public.world_model_updates u set ttl = new.ttl, updated_at = clock_timestamp() where u.update_id = world_update.update_id;
+      update public.world_model_updates u set ttl = new.ttl, updated_at = clock_timestamp()
+      where u.update_id = world_update.update_id;
     else
       update world_model.worlds w set state_version = w.state_version + 1 where w.audience_id = target
       returning w.state_version into next_version;
@@ -42,15 +42,12 @@ begin
   return null;
 end
 $$;
-
-comment on function world_model.tg_packet_store__worlds_follow is
-  'Moves updates with their memory: they become the newest updates of the other world. Definer: callers can''t '
-  'write these tables.';
+comment on function world_model.tg_packet_store__worlds_follow is 'Moves updates with their memory: they become the newest '
+  'updates of the other world. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_worlds_follow', 'world_model.tg_packet_store__worlds_follow');
 
-create function world_model.tg_packet_store__recompute_worlds()
-returns trigger
+create function world_model.tg_packet_store__recompute_worlds() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -66,10 +63,8 @@ begin
   return null;
 end
 $$;
-
-comment on function world_model.tg_packet_store__recompute_worlds is
-  'Recomputes, at the end of a statement that moved memories, the worlds that lost or gained updates. Definer: '
-  'callers can''t write these tables.';
+comment on function world_model.tg_packet_store__recompute_worlds is 'Recomputes, at the end of a statement that moved memories, '
+  'the worlds that lost or gained updates. Definer: callers can''t write these tables.';
 
 create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
   for each statement execute function world_model.tg_packet_store__recompute_worlds();

@@ -1,10 +1,8 @@
 -- Changes a world by an insight. The operation update_world_model of the gateway calls apply_world_update(), and
 -- facts join in at merge_update().
-
 create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb) returns text[]
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   key constant text := entities.normalise_name(change ->> 'entity_id');
   setter constant jsonb := world_model.setter(applied);
@@ -14,7 +12,8 @@ declare
   removed_keys text[];
   is_header boolean;
 begin
-  select e.* into entity from public.world_model_entities e where e.audience_id = applied.audience_id and e.entity_id_normalized = key;
+  select e.* into entity from public.world_model_entities e
+  where e.audience_id = applied.audience_id and e.entity_id_normalized = key;
   if change -> 'delete' = 'true' then
     if entity.is_from_admin and not applied.is_from_admin then
       -- Attributes that agents have set go, those of administrators stay.
@@ -32,7 +31,8 @@ begin
     return array(select k.key from jsonb_object_keys(change - 'entity_id') as k (key) order by k.key);
   elsif not applied.is_from_admin then
     outranked := array(
-      select a.key from jsonb_object_keys(new_attributes) as a (key) where entity.set_by -> a.key -> 'is_from_admin' = 'true' order by a.key);
+      select a.key from jsonb_object_keys(new_attributes) as a (key)
+      where entity.set_by -> a.key -> 'is_from_admin' = 'true' order by a.key);
     new_attributes := new_attributes - outranked;
     if entity.type_set_by -> 'is_from_admin' = 'true' and change ? 'entity_type' then
       change := change - 'entity_type';
@@ -66,25 +66,24 @@ begin
     set entity_id = entity.entity_id, entity_type = entity.entity_type, attributes = entity.attributes, set_by = entity.set_by,
       type_set_by = entity.type_set_by, is_from_admin = entity.is_from_admin, confidence = entity.confidence,
       version = e.version + (is_header or new_attributes <> '{}' or change ? 'entity_type')::integer,
-      source_packet = entity.source_packet, creator = entity.creator, source = entity.source, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
+      source_packet = entity.source_packet, creator = entity.creator, source = entity.source, ttl = least(e.ttl, applied.ttl),
+      updated_at = clock_timestamp()
     where e.entity_row_id = entity.entity_row_id;
   else
     insert into public.world_model_entities as e (
-      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, creator, source, ttl)
+      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, creator,
+      source, ttl)
     values (
-      entity.entity_id, entity.entity_type, entity.attributes, entity.set_by, entity.type_set_by, entity.is_from_admin, entity.confidence,
-      1 + coalesce((
-        select d.version from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key), 0),
-      entity.source_packet, entity.creator, entity.source, applied.ttl);
+      entity.entity_id, entity.entity_type, entity.attributes, entity.set_by, entity.type_set_by, entity.is_from_admin,
+      entity.confidence, 1 + coalesce((
+        select d.version from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key),
+      0), entity.source_packet, entity.creator, entity.source, applied.ttl);
     delete from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key;
   end if;
   return outranked;
 end
 $$;
-
-comment on function world_model.merge_into_entity is
-  'Merges what an update says about one entity into it, with the same result as fold_world(), and returns what an '
-  'administrator''s word outranks. Not executable by callers.';
+comment on function world_model.merge_into_entity is 'Merges what an update says about one entity, as fold_world() does.';
 
 create function world_model.merge_update(applied public.world_model_updates) returns public.world_model_updates
 language plpgsql volatile set search_path = ''
@@ -93,7 +92,9 @@ declare
   change jsonb;
   keys text[];
 begin
-  for change in select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place) order by c.place loop
+  for change in
+    select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place) order by c.place
+  loop
     keys := world_model.merge_into_entity(applied, change);
     if keys <> '{}' then
       applied.outranked := applied.outranked || jsonb_build_object('entity_id', change -> 'entity_id', 'keys', to_jsonb(keys));
@@ -105,15 +106,12 @@ begin
   return applied;
 end
 $$;
-
-comment on function world_model.merge_update is
-  'Merges an update into the entities of its world, and records what was outranked. Not executable by callers.';
+comment on function world_model.merge_update is 'Merges an update into the entities of its world; records what was outranked.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   checked jsonb := world_model.check_insight(insight);
@@ -128,25 +126,17 @@ begin
   insert into public.world_model_updates as u (
     source_packet, insight_id, insight_type, entities, content, confidence, state_version_before, state_version_after)
   values (
-    source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
-    checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
+    source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type',
+    checked -> 'entities', checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
   return world_model.merge_update(applied);
 end
 $$;
+comment on function world_model.write_world_update is 'Does the work of apply_world_update() for an existing memory. The caller '
+  'must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
-comment on function world_model.write_world_update is
-  'Does the work of apply_world_update() for an existing memory. The caller must see the memory and may write in '
-  'its scope and project. Definer: callers can''t write these tables.';
-
-create function public.apply_world_update(
-  insight jsonb,
-  expected_version integer default null,
-  source_packet uuid default null,
-  scope text default 'developer',
-  project_id text default null
-)
-returns public.world_model_updates
+create function public.apply_world_update(insight jsonb, expected_version integer default null, source_packet uuid default null,
+  scope text default 'developer', project_id text default null) returns public.world_model_updates
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -158,12 +148,9 @@ begin
     derived.packet_for('insight', insight ->> 'content', scope, project_id, source_packet), insight, expected_version);
 end
 $$;
-
-comment on function public.apply_world_update is
-  'Changes the world of source_packet by an insight; without it the content is saved as a memory of kind insight in '
-  'this scope and project. insight: insight_type, content, confidence and at most 200 entities, each with '
-  'entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: if it is '
-  'another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
-
+comment on function public.apply_world_update is 'Changes the world of source_packet by an insight; without it the content is '
+  'saved as a memory of kind insight in this scope and project. insight: insight_type, content, confidence and at most 200 '
+  'entities, each with entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: '
+  'if it is another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function world_model.write_world_update to l9_agent, l9_admin;
 grant execute on function public.apply_world_update to l9_agent, l9_admin;

@@ -1,19 +1,18 @@
--- Facts change the world of their readers by updates of their own, which name the fact and come from a memory that states it. So a
--- world with facts is folded, erased and moved like any other; only supersession and retraction are followed here.
+-- Facts change the world of their readers by updates of their own, which name the fact and come from a memory that states it. So
+-- a world with facts is folded, erased and moved like any other; only supersession and retraction are followed here.
 
--- Facts take part in the permission checks of whoever asserted them. An update that follows from another change, such as an erasure,
--- must not ask for those of its caller.
+-- Facts take part in the permission checks of whoever asserted them. An update that follows from another change, such as an
+-- erasure, must not ask for those of its caller.
 drop trigger _300_take_from_source on public.world_model_updates;
 create trigger _300_take_from_source before insert on public.world_model_updates
   for each row when (new.fact_id is null) execute function derived.tg__take_from_source('source_packet', 'trace_id');
 
-create function world_model.tg_world_model_updates__take_from_evidence()
-returns trigger
+create function world_model.tg_world_model_updates__take_from_evidence() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
-  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator, e.source,
-    e.agent, e.is_from_admin
+  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator,
+    e.source, e.agent, e.is_from_admin
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.correlation_id, new.session_id,
     new.trace_id, new.creator, new.source, new.agent, new.is_from_admin
   from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet
@@ -23,29 +22,22 @@ begin
   return new;
 end
 $$;
-
 comment on function world_model.tg_world_model_updates__take_from_evidence is
-  'Gives an update by a fact the owner, scope, expiry and references of the evidence. Definer: callers can''t read '
-  'all evidence.';
+  'Gives an update by a fact the owner, scope, expiry and references of the evidence. Definer: callers can''t read all evidence.';
 
 create trigger _300_take_from_evidence before insert on public.world_model_updates
   for each row when (new.fact_id is not null) execute function world_model.tg_world_model_updates__take_from_evidence();
 
-create function world_model.names_type(fact public.knowledge_facts)
-returns boolean
+create function world_model.names_type(fact public.knowledge_facts) returns boolean
 language sql immutable parallel safe
 return (fact).predicate = 'is a' and not (fact).is_single_valued and pg_catalog.jsonb_typeof((fact).object) = 'string';
-
-comment on function world_model.names_type is
-  'True for a fact that says what its subject is, as in "billing is a service".';
+comment on function world_model.names_type is 'True for a fact that says what its subject is, as in "billing is a service".';
 
 -- Compares the value that holds now with the last one that facts brought into the world, and adds an update only if
 -- they differ. Several facts of one statement thus lead to one update.
-create function world_model.take_fact(fact public.knowledge_facts)
-returns void
+create function world_model.take_fact(fact public.knowledge_facts) returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   is_type constant boolean := world_model.names_type(fact);
   current public.knowledge_facts;
@@ -99,18 +91,14 @@ begin
   perform world_model.merge_update(applied);
 end
 $$;
-
-comment on function world_model.take_fact is
-  'Brings the current value of the subject and predicate of a fact into its world, if one of its values was meant '
-  'for the world and the world does not have it yet. Not executable by callers.';
+comment on function world_model.take_fact is 'Brings the current value of the subject and predicate of a fact into its world, if '
+  'one of its values was meant for the world and the world does not have it yet.';
 
 -- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
 -- current value, in the order in which worlds are locked.
-create function world_model.follow_facts(fact_ids uuid[])
-returns void
+create function world_model.follow_facts(fact_ids uuid[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   lost uuid[];
   fact public.knowledge_facts;
@@ -137,13 +125,9 @@ begin
   end loop;
 end
 $$;
+comment on function world_model.follow_facts is 'Takes values of lost facts out of worlds, and brings in current ones.';
 
-comment on function world_model.follow_facts is
-  'Takes values out of worlds whose facts were retracted, moved or lost the memory that they came from, and brings '
-  'in the current ones. Not executable by callers.';
-
-create function world_model.tg_knowledge_facts__worlds_follow()
-returns trigger
+create function world_model.tg_knowledge_facts__worlds_follow() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
@@ -160,10 +144,8 @@ begin
   return null;
 end
 $$;
-
 comment on function world_model.tg_knowledge_facts__worlds_follow is
-  'Makes worlds follow facts that were superseded, retracted, moved or deleted. Definer: callers can''t write these '
-  'tables.';
+  'Makes worlds follow facts that were superseded, retracted, moved or deleted. Definer: callers can''t write these tables.';
 
 create trigger _640_worlds_follow_update after update on public.knowledge_facts
   referencing old table as old_rows new table as new_rows
@@ -172,23 +154,21 @@ create trigger _640_worlds_follow_delete after delete on public.knowledge_facts
   referencing old table as old_rows
   for each statement execute function world_model.tg_knowledge_facts__worlds_follow();
 
-create function world_model.tg_fact_evidence__into_world()
-returns trigger
+create function world_model.tg_fact_evidence__into_world() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
   if new.extracted_by is null and not world_model.takes_facts(new.tenant_id) then
-    perform identity.raise_error('L9VAL', 'into_world: this tenant keeps facts out of its world model (set_world_model_settings)', 'into_world');
+    perform identity.raise_error('L9VAL',
+      'into_world: this tenant keeps facts out of its world model (set_world_model_settings)', 'into_world');
   end if;
   -- A new fact is not current yet; the update that makes it so is followed.
   perform world_model.follow_facts(array[new.fact_id]);
   return null;
 end
 $$;
-
-comment on function world_model.tg_fact_evidence__into_world is
-  'Brings a known fact into the world when somebody asks for it. Raises L9VAL if the tenant keeps facts out of its '
-  'world model. Definer: callers can''t write these tables.';
+comment on function world_model.tg_fact_evidence__into_world is 'Brings a known fact into the world when somebody asks for it. '
+  'Raises L9VAL if the tenant keeps facts out of its world model. Definer: callers can''t write these tables.';
 
 create trigger _640_into_world after insert on public.fact_evidence
   for each row when (new.into_world) execute function world_model.tg_fact_evidence__into_world();

@@ -1,25 +1,16 @@
 -- Checks and ranks for the values of lessons. reflect() and store_reflection() call check_reflection(), and
 -- find_reflection() asks can_reinforce().
-
-create function reflection.priority_rank(priority text)
-returns integer
-language sql immutable parallel safe
-return array_position(reflection.priorities(), priority) - 1;
-
+create function reflection.priority_rank(priority text) returns integer
+language sql immutable parallel safe return array_position(reflection.priorities(), priority) - 1;
 comment on function reflection.priority_rank is 'The rank of a priority: low 0, medium 1, high 2, critical 3.';
 
-create function reflection.can_reinforce(one_type text, other_type text)
-returns boolean
+create function reflection.can_reinforce(one_type text, other_type text) returns boolean
 language sql immutable parallel safe
-return one_type = other_type
-  or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
+return one_type = other_type or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
+comment on function reflection.can_reinforce is 'True if reflections of these two types with the same text mean the same. The '
+  'text of a success means something else as a failure, and the opposite as a false constraint.';
 
-comment on function reflection.can_reinforce is
-  'True if reflections of these two types with the same text mean the same. The text of a success means something '
-  'else as a failure, and the opposite as a false constraint.';
-
-create function reflection.check_choice(value text, choices text[], field text)
-returns void
+create function reflection.check_choice(value text, choices text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -28,13 +19,10 @@ begin
   end if;
 end
 $$;
-
-comment on function reflection.check_choice is
-  'Raises L9VAL, naming the field and the choices, if the value is not one of them.';
+comment on function reflection.check_choice is 'Raises L9VAL, naming the field and the choices, if the value is not one of them.';
 
 create function reflection.check_reflection(
-  type text, context text, entities text[], confidence double precision, priority text, out names text[])
-returns text[]
+  type text, context text, entities text[], confidence double precision, priority text, out names text[]) returns text[]
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -49,11 +37,6 @@ begin
   names := entities.check_names(entities, 'entities');
 end
 $$;
-
-comment on function reflection.check_reflection is
-  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities without '
-  'duplicates.';
-
-grant execute on function
-  reflection.priority_rank, reflection.can_reinforce, reflection.check_choice, reflection.check_reflection
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+comment on function reflection.check_reflection is 'Raises for values that no reflection can have; returns the entities.';
+grant execute on function reflection.priority_rank, reflection.can_reinforce, reflection.check_choice, reflection.check_reflection
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;

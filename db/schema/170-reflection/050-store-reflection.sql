@@ -1,8 +1,6 @@
 -- Writes a lesson and what its agent attests of it, as the owner. Only reflect() calls store_reflection().
-
 create type public.reflect_result as (status text, reflection public.reflection_store);
-comment on type public.reflect_result is
-  'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
+comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
 comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
 comment on column public.reflect_result.reflection is 'The reflection as it is now.';
 
@@ -18,7 +16,8 @@ declare
   names text[] := reflection.check_reflection(
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
-  is_writer constant boolean := packets.text_writer(source) = derived.agent_for(source) or identity.current_role_name() = 'l9_admin';
+  is_writer constant boolean := packets.text_writer(source) = derived.agent_for(source)
+    or identity.current_role_name() = 'l9_admin';
   bounds constant identity.bounds := identity.bounds_of(source.tenant_id, derived.agent_for(source));
   is_new boolean;
   result public.reflect_result;
@@ -47,7 +46,8 @@ begin
   insert into reflection.attestations as a (reflection_id, agent, confidence, priority)
   values ((result.reflection).reflection_id, derived.agent_for(source), store_reflection.confidence, store_reflection.priority)
   on conflict (reflection_id, agent) do update set
-    confidence = greatest(a.confidence, excluded.confidence), priority = reflection.higher_priority(a.priority, excluded.priority),
+    confidence = greatest(a.confidence, excluded.confidence),
+      priority = reflection.higher_priority(a.priority, excluded.priority),
     times_seen = a.times_seen + 1, last_seen = excluded.last_seen;
   if not is_new then
     result.reflection := reflection.refresh_lesson((result.reflection).reflection_id);
@@ -56,11 +56,8 @@ begin
   return result;
 end
 $$;
-
 comment on function reflection.store_reflection is
-  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. '
-  'Confidence and priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered '
-  'to that. The caller must see the memory and may write in its scope and project. Definer: callers can''t write '
-  'reflection_store.';
-
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. Confidence and '
+  'priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see '
+  'the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 grant execute on function reflection.store_reflection to l9_agent, l9_admin;

@@ -1,21 +1,16 @@
 -- Restricts a search to lessons, in place of narrow_search(). recall_lessons() calls narrow_to_lessons().
-
-create function reflection.lesson_conditions(alias text, types text[], priority text)
-returns text
+create function reflection.lesson_conditions(alias text, types text[], priority text) returns text
 language sql stable parallel safe set search_path = ''
 return pg_catalog.concat_ws(' and ', 'true',
   case when types is not null then pg_catalog.format('%I.reflection_type = any (%L::text[])', alias, types) end,
   case when priority is not null then pg_catalog.format(
     'reflection.priority_rank(%I.priority) >= %s', alias, reflection.priority_rank(priority)) end);
-
-comment on function reflection.lesson_conditions is
-  'SQL conditions on the reflection_store columns of a lesson, with their values included.';
+comment on function reflection.lesson_conditions is 'SQL conditions on the reflection_store columns of a lesson.';
 
 -- States the conditions once for the ranked indexes of memories and once for the small table of lessons, in which few
 -- matches are found without a scan.
 create function reflection.narrow_to_lessons(
-  request search.search_request, types text[], priority text, tags text[], tags_match text)
-returns search.search_request
+  request search.search_request, types text[], priority text, tags text[], tags_match text) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -32,8 +27,8 @@ begin
   request.own_row_condition := search.own_conditions('m', request.requested_scopes, request.project_id, request.branch);
   -- What makes a memory a lesson of these types is left to current_condition.
   request.word_filter := row(
-    request.requested_scopes, request.project_id, false, null, null, '{reflection}', packets.wanted_tag_keys(tags), tags_match = 'all',
-    null, null, null, null, null, null, null, null, request.branch, null)::ranking.word_filter;
+    request.requested_scopes, request.project_id, false, null, null, '{reflection}', packets.wanted_tag_keys(tags),
+    tags_match = 'all', null, null, null, null, null, null, null, null, request.branch, null)::ranking.word_filter;
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
@@ -55,11 +50,6 @@ begin
   return request;
 end
 $$;
-
-comment on function reflection.narrow_to_lessons is
-  'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart '
-  'of narrow_search for recall_lessons().';
-
-grant execute on function
-  reflection.lesson_conditions, reflection.narrow_to_lessons
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function reflection.narrow_to_lessons is 'Restricts a search to lessons: adds its conditions and, if only few rows '
+  'match, their ids. It is the counterpart of narrow_search for recall_lessons().';
+grant execute on function reflection.lesson_conditions, reflection.narrow_to_lessons to l9_agent, l9_admin, l9_platform_admin;

@@ -1,20 +1,16 @@
 -- The operation recall_lessons: a search over lessons only, with priority and confidence in the score.
-
-create function reflection.to_lessons(hits public.memory_hit[])
-returns public.recalled_lesson[]
+create function reflection.to_lessons(hits public.memory_hit[]) returns public.recalled_lesson[]
 language sql stable set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
-    r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
-    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch, r.agent_count,
-    h.standing
+    r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence,
+    r.times_seen, r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance,
+    h.branch, r.agent_count, h.standing
   )::public.recalled_lesson order by place), '{}')
   from pg_catalog.generate_subscripts(hits, 1) as place
   cross join lateral (select (hits[place]).*) as h
   join public.reflection_store r on r.source_packet = h.packet_id);
-
-comment on function reflection.to_lessons is
-  'Adds the values of reflection_store to hits that are lessons, in the same order.';
+comment on function reflection.to_lessons is 'Adds the values of reflection_store to hits that are lessons, in the same order.';
 
 -- Opens and closes the search as search_memory() does; in between it finds more than k, multiplies scores by
 -- lesson_factor(), and keeps the k best.
@@ -37,7 +33,6 @@ create function public.recall_lessons(
 returns public.recall_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;
@@ -60,7 +55,8 @@ begin
       'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', only_project,
       'branch', packets.one_branch(branch))),
-    scopes, only_project, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
+    scopes, only_project, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance,
+    branch => branch);
   foreach one_type in array coalesce(types, '{}') loop
     perform reflection.check_choice(one_type, reflection.reflection_types(), 'types');
   end loop;
@@ -78,8 +74,8 @@ begin
   ranked.hits := array(
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
-      h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h.estimated_importance, h."timestamp",
-      h.explanation, h.speaker, h.created_at, h.relevance, h.branch, h.standing, h.updated_at
+      h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h.estimated_importance,
+      h."timestamp", h.explanation, h.speaker, h.created_at, h.relevance, h.branch, h.standing, h.updated_at
     )::public.memory_hit
     from unnest(ranked.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id

@@ -1,28 +1,13 @@
 -- Saves the result of a task, or changes the one that is stored, and saves its lessons. Callers reach
 -- reflect_on_task() over GraphQL and psql; link_to_task() calls it for a task without a row.
-
-create function public.reflect_on_task(
-  task_id text,
-  description text default null,
-  outcome text default null,
-  what_worked text[] default null,
-  what_failed text[] default null,
-  lessons text[] default '{}',
-  recommendations text[] default null,
-  related_decisions uuid[] default null,
-  execution_time_ms double precision default null,
-  metrics_improved jsonb default null,
-  metrics_degraded jsonb default null,
-  scope text default 'developer',
-  project_id text default null,
-  false_constraints text[] default '{}',
-  helpful_patterns text[] default '{}',
-  branch text default null
-)
-returns public.task_reflections
+create function public.reflect_on_task(task_id text, description text default null, outcome text default null,
+  what_worked text[] default null, what_failed text[] default null, lessons text[] default '{}',
+  recommendations text[] default null, related_decisions uuid[] default null, execution_time_ms double precision default null,
+  metrics_improved jsonb default null, metrics_degraded jsonb default null, scope text default 'developer',
+  project_id text default null, false_constraints text[] default '{}', helpful_patterns text[] default '{}',
+  branch text default null) returns public.task_reflections
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   target_scope text := coalesce(reflect_on_task.scope, 'developer');
@@ -60,7 +45,8 @@ begin
   -- Stored decisions that were deleted or became hidden are dropped, so that the row can still be changed.
   task.related_decisions := array(
     select distinct d.id
-    from unnest(coalesce(reflect_on_task.related_decisions, reflection.shareable_decisions(task, task.related_decisions))) as d (id)
+    from unnest(coalesce(reflect_on_task.related_decisions,
+      reflection.shareable_decisions(task, task.related_decisions))) as d (id)
     where d.id is not null order by d.id);
   perform reflection.check_task(
     task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
@@ -87,23 +73,20 @@ begin
     union all select c.text, 'false_constraint' from unnest(false_constraints) as c (text)
     union all select p.text, 'pattern' from unnest(helpful_patterns) as p (text)
   loop
-    known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, target_branch, null, null);
+    known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, target_branch,
+      null, null);
     -- A lesson that is already linked to this task is not reinforced again.
-    continue when exists (
-      select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
+    continue when exists (select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
     saved_lesson := (public.reflect(
-      lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id, branch => coalesce(target_branch, '*'),
-      learned_from => array[packet_id])).reflection;
+      lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id,
+      branch => coalesce(target_branch, '*'), learned_from => array[packet_id])).reflection;
     perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
   return task;
 end
 $$;
-
-comment on function public.reflect_on_task is
-  'Saves the result of a task, once for each task_id of a scope and project; a later call replaces the values that '
-  'it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or unknown. lessons, '
-  'false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
+comment on function public.reflect_on_task is 'Saves the result of a task, once for each task_id of a scope and project; a later '
+  'call replaces the values that it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or '
+  'unknown. lessons, false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
   'reader of the task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
-
 grant execute on function public.reflect_on_task to l9_agent, l9_admin;

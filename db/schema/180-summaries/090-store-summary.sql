@@ -1,13 +1,10 @@
 -- Writes the row of a summary and its list of sources, as the owner. save_summary() calls it for callers and
 -- store_summary() for jobs, after they have saved the memory.
-
-create function summaries.store_summary_row(
-  packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[], key_facts text[], key_entities text[],
-  key_decisions text[], confidence double precision, valid_until timestamptz)
+create function summaries.store_summary_row(packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[],
+  key_facts text[], key_entities text[], key_decisions text[], confidence double precision, valid_until timestamptz)
 returns public.memory_summaries
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_summary_row.packet_id);
   audience summaries.summary_audience := summaries.audience_of_sources(store_summary_row.source_packet_ids);
@@ -17,12 +14,14 @@ begin
     store_summary_row.scope_type, store_summary_row.scope_value, source.envelope ->> 'content', store_summary_row.key_facts,
     store_summary_row.key_entities, store_summary_row.key_decisions, store_summary_row.confidence);
   if source.packet_type <> 'summary' or source.packet_id = any (store_summary_row.source_packet_ids) then
-    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources',
+      'source_packet');
   elsif not packets.may_rewrite(source, identity.current_identity()) then
     perform memories.raise_not_yours(source.packet_id);
   elsif summaries.is_audience_within(source, audience) is not true then
     perform identity.raise_error('L9VAL',
-      'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists', 'source_packet');
+      'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists',
+      'source_packet');
   end if;
 
   insert into public.memory_summaries (
@@ -43,22 +42,16 @@ begin
   return saved;
 end
 $$;
-
 comment on function summaries.store_summary_row is
-  'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: '
-  'memories that the caller sees and that every reader of the summary may read. Definer: callers can''t write '
-  'memory_summaries.';
-
+  'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: memories that '
+  'the caller sees and that every reader of the summary may read. Definer: callers can''t write memory_summaries.';
 grant execute on function summaries.store_summary_row to l9_agent, l9_admin;
 
 -- A memory has at most 64 parents, so these are the newest sources. memory_summary_sources has all of them.
-create function summaries.newest_sources(ids uuid[])
-returns uuid[]
+create function summaries.newest_sources(ids uuid[]) returns uuid[]
 language sql stable set search_path = ''
 return array(
-  select p.packet_id from public.packet_store p where p.packet_id = any (ids)
-  order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
-
+  select p.packet_id from public.packet_store p
+  where p.packet_id = any (ids) order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
 comment on function summaries.newest_sources is 'The newest 64 of these memories, as far as the caller sees them.';
-
 grant execute on function summaries.newest_sources to l9_agent, l9_admin;

@@ -1,37 +1,17 @@
 -- Finds the summaries that are to be written. due_summaries() and summarize() call find_due() for their caller, and
 -- lease_summaries() calls it for all audiences of a tenant.
-
-create type summaries.due_for_audience as (
-  tenant_id uuid,
-  org_id uuid,
-  user_id uuid,
-  scope text,
-  project_id text,
-  scope_type text,
-  scope_value text,
-  reason text,
-  new_packets integer,
-  packet_count integer,
-  summary_id uuid,
-  coverage_start timestamptz,
-  coverage_end timestamptz,
-  valid_until timestamptz,
-  source_packet_ids uuid[]
-);
-
+create type summaries.due_for_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text,
+  scope_type text, scope_value text, reason text, new_packets integer, packet_count integer, summary_id uuid,
+  coverage_start timestamptz, coverage_end timestamptz, valid_until timestamptz, source_packet_ids uuid[]);
 comment on type summaries.due_for_audience is 'A summary that is due, and the audience that it is for.';
 
-create function summaries.summary_threshold(scope_type text)
-returns integer
+create function summaries.summary_threshold(scope_type text) returns integer
 language sql immutable parallel safe
 return case scope_type when 'task' then 5 when 'thread' then 10 when 'topic' then 20 when 'time_period' then 20 else 50 end;
-
 comment on function summaries.summary_threshold is
-  'The number of new memories that makes a summary due by default: task 5, thread 10, topic 20, week 20, agent 50, '
-  'project 50.';
+  'The number of new memories that makes a summary due by default: task 5, thread 10, topic 20, week 20, agent 50, project 50.';
 
-create function summaries.summary_subjects(memory public.packet_store)
-returns table (scope_type text, scope_value text)
+create function summaries.summary_subjects(memory public.packet_store) returns table (scope_type text, scope_value text)
 language sql immutable parallel safe
 begin atomic
   select s.scope_type, s.scope_value
@@ -40,23 +20,17 @@ begin atomic
     ('task', (memory).correlation_id),
     ('time_period', to_char((memory)."timestamp" at time zone 'UTC', 'IYYY-"W"IW'))) as s (scope_type, scope_value)
   where not identity.is_blank(s.scope_value) and octet_length(s.scope_value) <= summaries.max_subject_bytes()
-  union all
-  select 'topic', t.tag from unnest((memory).tags) as t (tag);
+  union all select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
-
-comment on function summaries.summary_subjects is
-  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it '
-  'happened (UTC), its project, and the task that its correlation_id names.';
+comment on function summaries.summary_subjects is 'The subjects whose summaries a memory belongs to: its thread, its creator, '
+  'its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
 
 -- Groups the newest memories by audience and subject, compares each group with the summary that exists, and keeps
 -- those with a reason to write it. Without a caller all audiences are grouped.
-create function summaries.find_due(
-  me identity.identity, target_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
-  max_sources integer, k integer)
-returns setof summaries.due_for_audience
+create function summaries.find_due(me identity.identity, target_tenant uuid, types text[], only_value text, only_project text,
+  min_packets integer, max_sources integer, k integer) returns setof summaries.due_for_audience
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0
 as $$
-#variable_conflict use_column
 declare
   -- Only the newest memories are scanned, because summaries of active subjects are the useful ones. Older memories are found when
   -- the call names their thread or project.
@@ -122,12 +96,8 @@ begin
   limit k;
 end
 $$;
-
-comment on function summaries.find_due is
-  'Summaries that are due in a tenant: for the audiences that this identity writes for or, without a caller (for '
-  'jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due summary contains '
-  'memories that its readers may not read. Runs with the rights of the caller.';
-
-grant execute on function
-  summaries.summary_threshold, summaries.summary_subjects, summaries.find_due
-to l9_agent, l9_admin, l9_worker;
+comment on function summaries.find_due is 'Summaries that are due in a tenant: for the audiences that this identity writes for '
+  'or, without a caller (for jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due '
+  'summary contains memories that its readers may not read. Runs with the rights of the caller.';
+grant execute on function summaries.summary_threshold, summaries.summary_subjects, summaries.find_due
+  to l9_agent, l9_admin, l9_worker;

@@ -1,24 +1,10 @@
 -- Lists the due summaries of a caller, who reaches due_summaries() over GraphQL and psql. summarize() calls
 -- find_due_for_caller() and writes an audit row of its own.
-
-create type public.due_summary as (
-  scope_type text,
-  scope_value text,
-  scope text,
-  project_id text,
-  reason text,
-  new_packets integer,
-  packet_count integer,
-  summary_id uuid,
-  coverage_start timestamptz,
-  coverage_end timestamptz,
-  valid_until timestamptz,
-  source_packet_ids uuid[]
-);
-
+create type public.due_summary as (scope_type text, scope_value text, scope text, project_id text, reason text,
+  new_packets integer, packet_count integer, summary_id uuid, coverage_start timestamptz, coverage_end timestamptz,
+  valid_until timestamptz, source_packet_ids uuid[]);
 comment on type public.due_summary is 'A summary that is due.';
-comment on column public.due_summary.scope_type is
-  'The type of the subject: thread, agent, topic, time_period, project or task.';
+comment on column public.due_summary.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or task.';
 comment on column public.due_summary.scope_value is
   'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
 comment on column public.due_summary.scope is 'The scope of the memories, which the summary will have.';
@@ -28,9 +14,8 @@ comment on column public.due_summary.coverage_start is
 comment on column public.due_summary.coverage_end is
   'The event time of the source of the existing summary that happened last; null if there is none.';
 comment on column public.due_summary.valid_until is 'The time from which the existing summary is due by time alone.';
-comment on column public.due_summary.reason is
-  'The reason why the summary is due. none: there is no summary yet; packets: enough memories were added; changed: '
-  'the text of a source was changed; valid_until: that time has passed.';
+comment on column public.due_summary.reason is 'The reason why the summary is due. none: there is no summary yet; packets: '
+  'enough memories were added; changed: the text of a source was changed; valid_until: that time has passed.';
 comment on column public.due_summary.new_packets is 'The number of memories added since the existing summary.';
 comment on column public.due_summary.packet_count is 'The number of memories of the subject.';
 comment on column public.due_summary.summary_id is 'The existing summary; null if there is none.';
@@ -42,7 +27,6 @@ create function summaries.find_due_for_caller(
 returns setof public.due_summary
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   one_type text;
@@ -64,22 +48,12 @@ begin
   from summaries.find_due(me, me.tenant_id, scope_types, scope_value, project_id, min_packets, max_sources, k) d;
 end
 $$;
+comment on function summaries.find_due_for_caller is 'What due_summaries() returns, without an audit row.';
 
-comment on function summaries.find_due_for_caller is
-  'What due_summaries() returns, without an audit row: summarize() audits the sources that it shows.';
-
-create function public.due_summaries(
-  scope_types text[] default null,
-  scope_value text default null,
-  project_id text default null,
-  min_packets integer default null,
-  max_sources integer default 100,
-  k integer default 20
-)
-returns setof public.due_summary
+create function public.due_summaries(scope_types text[] default null, scope_value text default null, project_id text default null,
+  min_packets integer default null, max_sources integer default 100, k integer default 20) returns setof public.due_summary
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   due public.due_summary[] := array(
     select d from summaries.find_due_for_caller(scope_types, scope_value, project_id, min_packets, max_sources, k) d);
@@ -91,11 +65,8 @@ begin
   return query select d.* from unnest(due) d;
 end
 $$;
-
-comment on function public.due_summaries is
-  'Summaries that are due where the caller writes: enough memories have none, enough were added, a source was '
-  'changed, or valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic and week '
-  '20, agent and project 50. source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest '
-  '20,000 memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
-
+comment on function public.due_summaries is 'Summaries that are due where the caller writes: enough memories have none, enough '
+  'were added, a source was changed, or valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic '
+  'and week 20, agent and project 50. source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest 20,000 '
+  'memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
 grant execute on function summaries.find_due_for_caller, public.due_summaries to l9_agent, l9_admin;

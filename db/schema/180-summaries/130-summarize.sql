@@ -1,16 +1,12 @@
--- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the
--- summary.
-
+-- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the summary.
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
-
 comment on type public.summarize_result is
   'The result of summarize(): the status, and either the saved summary or the due ones with their sources.';
 comment on column public.summarize_result.status is 'saved, due or nothing_due.';
 comment on column public.summarize_result.summary is 'The summary that was saved.';
 comment on column public.summarize_result.due is 'The summaries that are due, each with the texts of its sources.';
 
-create function summaries.sources_within(ids uuid[], max_tokens integer)
-returns jsonb
+create function summaries.sources_within(ids uuid[], max_tokens integer) returns jsonb
 language sql stable set search_path = ''
 begin atomic
   with sources as (
@@ -32,34 +28,19 @@ begin atomic
     'packet_id', t.packet_id, 'content', t.shown, 'is_truncated', t.is_truncated, 'kind', t.packet_type, 'scope', t.scope,
     'project_id', t.project_id, 'creator', t.creator, 'source', t.source, 'speaker', t.speaker,
     'timestamp', t."timestamp", 'created_at', t.created_at) order by t.place desc), '[]')
-  from trimmed t
-  where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
+  from trimmed t where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
 end;
-
-comment on function summaries.sources_within is
-  'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens '
-  'in all; at most the newest 100.';
+comment on function summaries.sources_within is 'The texts of those of these memories that the caller may read, oldest first, '
+  'trimmed to about max_tokens tokens in all; at most the newest 100.';
 
 -- The first half is save_summary(); the second asks for due summaries, cuts the sources of all of them to one budget
 -- of tokens, and audits which memories were shown.
-create function public.summarize(
-  scope_type text default null,
-  scope_value text default null,
-  summary_text text default null,
-  source_packet_ids uuid[] default null,
-  key_facts text[] default '{}',
-  key_entities text[] default '{}',
-  key_decisions text[] default '{}',
-  confidence double precision default 0.8,
-  valid_until timestamptz default null,
-  project_id text default null,
-  k integer default 1,
-  max_tokens integer default 8000
-)
-returns public.summarize_result
+create function public.summarize(scope_type text default null, scope_value text default null, summary_text text default null,
+  source_packet_ids uuid[] default null, key_facts text[] default '{}', key_entities text[] default '{}',
+  key_decisions text[] default '{}', confidence double precision default 0.8, valid_until timestamptz default null,
+  project_id text default null, k integer default 1, max_tokens integer default 8000) returns public.summarize_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   result public.summarize_result;
   shown_ids jsonb;
@@ -80,7 +61,8 @@ begin
   end if;
 
   select coalesce(jsonb_agg(
-    to_jsonb(d) - 'source_packet_ids' - 'place' || jsonb_build_object('sources', summaries.sources_within(d.source_packet_ids, max_tokens / k))
+    to_jsonb(d) - 'source_packet_ids' - 'place' || jsonb_build_object('sources',
+      summaries.sources_within(d.source_packet_ids, max_tokens / k))
     order by d.place), '[]')
   into result.due
   from summaries.find_due_for_caller(
@@ -98,37 +80,21 @@ begin
   return result;
 end
 $$;
-
-comment on function public.summarize is
-  'Without summary_text: the summaries that are due (optionally only of this scope_type, scope_value and '
-  'project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With '
+comment on function public.summarize is 'Without summary_text: the summaries that are due (optionally only of this scope_type, '
+  'scope_value and project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With '
   'summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
-
 grant execute on function summaries.sources_within, public.summarize to l9_agent, l9_admin;
 
-create function summaries.summary_json(summary public.memory_summaries)
-returns jsonb
+create function summaries.summary_json(summary public.memory_summaries) returns jsonb
 language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
 volatile set search_path = ''
 return case when (summary).summary_id is not null then pg_catalog.jsonb_build_object(
-  'summary_id', (summary).summary_id,
-  'packet_id', (summary).source_packet,
-  'scope_type', (summary).scope_type,
-  'scope_value', (summary).scope_value,
-  'summary_text', public.memory_summaries_summary_text(summary),
-  'key_facts', (summary).key_facts,
-  'key_entities', (summary).key_entities,
-  'key_decisions', (summary).key_decisions,
-  'source_packet_ids', public.memory_summaries_source_packet_ids(summary),
-  'packet_count', (summary).packet_count,
-  'confidence', (summary).confidence,
-  'scope', (summary).scope,
-  'project_id', (summary).project_id,
-  'coverage_start', (summary).coverage_start,
-  'coverage_end', (summary).coverage_end,
-  'valid_until', (summary).valid_until) end;
-
+  'summary_id', (summary).summary_id, 'packet_id', (summary).source_packet, 'scope_type', (summary).scope_type,
+  'scope_value', (summary).scope_value, 'summary_text', public.memory_summaries_summary_text(summary),
+  'key_facts', (summary).key_facts, 'key_entities', (summary).key_entities, 'key_decisions', (summary).key_decisions,
+  'source_packet_ids', public.memory_summaries_source_packet_ids(summary), 'packet_count', (summary).packet_count,
+  'confidence', (summary).confidence, 'scope', (summary).scope, 'project_id', (summary).project_id,
+  'coverage_start', (summary).coverage_start, 'coverage_end', (summary).coverage_end, 'valid_until', (summary).valid_until) end;
 comment on function summaries.summary_json is 'A summary as the gateway returns it, with the text of its memory.';
-
 grant execute on function summaries.summary_json to l9_agent, l9_admin;

@@ -1,20 +1,13 @@
 -- Keeps the calls of chat models within the budget of a tenant. The gateway reserves tokens before each call and
 -- records the real cost afterwards.
-
-create function extraction.is_active_tenant(tenant_id uuid)
-returns boolean
+create function extraction.is_active_tenant(tenant_id uuid) returns boolean
 language sql stable security definer set search_path = ''
 return exists (select from public.tenants t where t.tenant_id = is_active_tenant.tenant_id and t.is_active);
+comment on function extraction.is_active_tenant is 'True if the tenant is active. Definer: jobs can''t read tenants.';
 
-comment on function extraction.is_active_tenant is
-  'True if the tenant is active; jobs do nothing for inactive tenants. For jobs. Definer: reads tenants, which jobs '
-  'can''t read.';
-
-create function extraction.reserve_tokens(tenant_id uuid, tokens bigint)
-returns date
+create function extraction.reserve_tokens(tenant_id uuid, tokens bigint) returns date
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   today constant date := (now() at time zone 'utc')::date;
 begin
@@ -29,10 +22,9 @@ begin
   return case when found then today end;
 end
 $$;
-
 comment on function extraction.reserve_tokens is
-  'Reserves the most that a call can cost and returns the day of the reservation, for record_token_usage(). Null: '
-  'the budget of the day is too small, or the tenant is inactive or has neither extraction nor summaries enabled.';
+  'Reserves the most that a call can cost and returns the day of the reservation, for record_token_usage(). Null: the budget of '
+  'the day is too small, or the tenant is inactive or has neither extraction nor summaries enabled.';
 
 create function extraction.record_token_usage(
   tenant_id uuid, day date, reserved bigint, prompt_tokens bigint, completion_tokens bigint, has_failed boolean default false)
@@ -49,11 +41,5 @@ begin atomic
     updated_at = clock_timestamp()
   where u.tenant_id = record_token_usage.tenant_id and u.day = record_token_usage.day;
 end;
-
-comment on function extraction.record_token_usage is
-  'Replaces the reservation of a call by its real cost. prompt_tokens null: the cost is unknown, and the '
-  'reservation stays.';
-
-grant execute on function
-  extraction.is_active_tenant, extraction.reserve_tokens, extraction.record_token_usage
-to l9_worker;
+comment on function extraction.record_token_usage is 'Replaces a reservation by the real cost; null keeps it.';
+grant execute on function extraction.is_active_tenant, extraction.reserve_tokens, extraction.record_token_usage to l9_worker;

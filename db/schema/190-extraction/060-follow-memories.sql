@@ -1,11 +1,8 @@
 -- A trigger of packet_store: when the text of a memory changes, what a model extracted from the old text goes, and
 -- the new text is queued. store_extraction() withdraws relationships by the same function.
-
-create function extraction.withdraw_extracted_relationships(packet_id uuid)
-returns void
+create function extraction.withdraw_extracted_relationships(packet_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e
@@ -19,13 +16,10 @@ begin
   end if;
 end
 $$;
-
 comment on function extraction.withdraw_extracted_relationships is
-  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay. Not '
-  'executable by callers: functions of the owner call it.';
+  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay.';
 
-create function extraction.tg_packet_store__extraction_follow()
-returns trigger
+create function extraction.tg_packet_store__extraction_follow() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -45,10 +39,8 @@ begin
   return null;
 end
 $$;
-
-comment on function extraction.tg_packet_store__extraction_follow is
-  'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it '
-  'read. Definer: callers can''t write these tables.';
+comment on function extraction.tg_packet_store__extraction_follow is 'Deletes what a model extracted from the old text of a '
+  'memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
 
 -- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store

@@ -1,49 +1,39 @@
 -- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
-
 create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
+comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
 
-comment on type extraction.stored_extraction is
-  'What was stored of a chat model''s answer, and how many items were dropped.';
+create function extraction.max_extracted_items() returns integer
+language sql immutable parallel safe set search_path = '' return 50;
+comment on function extraction.max_extracted_items is 'The most entities, facts and relationships, each, of one answer.';
 
-create function extraction.max_extracted_items()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 50;
-
-comment on function extraction.max_extracted_items is
-  'The number of entities, facts and relationships, each, that are stored of one answer.';
-
-create function extraction.extracted_items(extraction jsonb, field text, texts text[])
-returns table (item jsonb, is_fit boolean)
+create function extraction.extracted_items(extraction jsonb, field text, texts text[]) returns table (item jsonb, is_fit boolean)
 language sql stable parallel safe set search_path = ''
 begin atomic
   select i.item,
     i.place <= extraction.max_extracted_items() and jsonb_typeof(i.item) = 'object'
-      and case when jsonb_typeof(i.item -> 'confidence') = 'number' then (i.item ->> 'confidence')::numeric between 0 and 1 end is true
+      and case when jsonb_typeof(i.item -> 'confidence') = 'number'
+        then (i.item ->> 'confidence')::numeric between 0 and 1 end is true
       and not exists (
         select from unnest(texts) as t (name)
         where jsonb_typeof(i.item -> t.name) is distinct from 'string'
-          or char_length(i.item ->> t.name) > case t.name when 'object' then 1000 when 'predicate' then 100 when 'type' then 100 else 200 end
+          or char_length(i.item ->> t.name)
+            > case t.name when 'object' then 1000 when 'predicate' then 100 when 'type' then 100 else 200 end
           or entities.normalise_name(i.item ->> t.name) = '')
   from jsonb_array_elements(case jsonb_typeof(extraction -> field) when 'array' then extraction -> field else '[]' end)
     with ordinality as i (item, place);
 end;
-
 comment on function extraction.extracted_items is
-  'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these '
-  'texts (at most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1. Not '
-  'executable by callers.';
+  'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these texts (at '
+  'most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1.';
 
 -- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
 -- and asserts item by item; a refused item is undone alone.
-create function extraction.store_extraction(
-  packet_id uuid, content_hash bytea, extraction jsonb, model text)
+create function extraction.store_extraction(packet_id uuid, content_hash bytea, extraction jsonb, model text)
 returns extraction.stored_extraction
 language plpgsql volatile security definer set search_path = ''
 -- Shorter than deadlock_timeout, so that this job gives way before a caller's transaction could fail.
 set lock_timeout = '500ms'
 as $$
-#variable_conflict use_column
 declare
   stored extraction.stored_extraction := (false, 0, 0, 0);
   source public.packet_store;
@@ -118,12 +108,9 @@ begin
   return stored;
 end
 $$;
-
-comment on function extraction.store_extraction is
-  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from '
-  'the queue, in one transaction: entities (as facts with the predicate is a), facts and relationships, at most 50 '
-  'of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the '
-  'lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer '
+comment on function extraction.store_extraction is 'Stores what a chat model extracted from a memory, replaces the previous '
+  'extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and '
+  'relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed '
+  'since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer '
   'contains. For jobs. Definer: writes tables that jobs can''t write.';
-
 grant execute on function extraction.store_extraction to l9_worker;

@@ -1,31 +1,16 @@
 -- Says for one caller and one memory which policy decides. Administrators reach explain_access() over GraphQL and
 -- psql; the functions before it are its steps.
-
-create type public.policy_verdict as (
-  policy text,
-  is_permissive boolean,
-  admits boolean,
-  expression text,
-  description text
-);
+create type public.policy_verdict as (policy text, is_permissive boolean, admits boolean, expression text, description text);
 comment on type public.policy_verdict is 'Result of one policy of packet_store for one memory.';
 comment on column public.policy_verdict.policy is 'Name of the policy.';
 comment on column public.policy_verdict.is_permissive is
   'True: at least one such policy must admit the memory. False: every such policy must.';
 comment on column public.policy_verdict.admits is 'True if the policy admits the memory.';
-comment on column public.policy_verdict.expression is
-  'Expression of the policy, with the caller''s claims substituted.';
+comment on column public.policy_verdict.expression is 'Expression of the policy, with the caller''s claims substituted.';
 comment on column public.policy_verdict.description is 'Comment of the policy.';
 
-create type public.access_explanation as (
-  packet_id uuid,
-  tenant_id uuid,
-  caller text,
-  role text,
-  is_visible boolean,
-  decided_by text,
-  policies public.policy_verdict[]
-);
+create type public.access_explanation as (packet_id uuid, tenant_id uuid, caller text, role text, is_visible boolean,
+  decided_by text, policies public.policy_verdict[]);
 comment on type public.access_explanation is 'Whether a caller can see a memory, and why.';
 comment on column public.access_explanation.packet_id is 'The memory.';
 comment on column public.access_explanation.tenant_id is 'Tenant of the caller.';
@@ -33,14 +18,13 @@ comment on column public.access_explanation.caller is 'The caller.';
 comment on column public.access_explanation.role is 'Database role of the caller.';
 comment on column public.access_explanation.is_visible is 'True if the caller can see the memory.';
 comment on column public.access_explanation.decided_by is
-  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has '
-  'no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
+  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, '
+  'because it is inactive or its claims do not match. grant: its role cannot read any memory.';
 comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
 
 -- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
 -- after its expiry.
-create function access.get_expired_memory(packet_id uuid)
-returns public.packet_store
+create function access.get_expired_memory(packet_id uuid) returns public.packet_store
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
@@ -55,38 +39,19 @@ begin
         and p.scope = any (me.readable_scopes)
         and identity.has_project(me, p.project_id));
   -- Keep the columns that policies use and clear the contents, which no caller may see after expiry.
-  memory.envelope := null;
-  memory.content := null;
-  memory.routing := null;
-  memory.provenance := null;
-  memory.metadata := jsonb_build_object('creator', memory.metadata -> 'creator');
-  memory.thread_id := null;
-  memory.speaker := null;
-  memory."timestamp" := null;
-  memory.parent_ids := null;
-  memory.tags := null;
-  memory.language := null;
-  memory.words := null;
-  memory.content_hash := null;
-  memory.identity_hash := null;
-  memory.title := null;
-  memory.archived_at := null;
-  memory.correlation_id := null;
-  memory.branch := null;
-  memory.session_id := null;
-  memory.trace_id := null;
-  return memory;
+  return jsonb_populate_record(memory, jsonb_build_object(
+    'envelope', null, 'content', null, 'routing', null, 'provenance', null, 'thread_id', null, 'speaker', null,
+    'timestamp', null, 'parent_ids', null, 'tags', null, 'language', null, 'words', null, 'content_hash', null,
+    'identity_hash', null, 'title', null, 'archived_at', null, 'correlation_id', null, 'branch', null, 'session_id', null,
+    'trace_id', null, 'metadata', jsonb_build_object('creator', memory.metadata -> 'creator')));
 end
 $$;
-
-comment on function access.get_expired_memory is
-  'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that '
-  'could read it before. Definer: expired memories are hidden from every caller.';
+comment on function access.get_expired_memory is 'Owner, scope and project of an expired memory that waits for cleanup, without '
+  'its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
 
 -- The current_…() functions answer for the administrator who asks, so their calls in the text of a policy are
 -- replaced by the values of the caller that is asked about.
-create function access.substitute_claims(expression text, subject identity.identity)
-returns text
+create function access.substitute_claims(expression text, subject identity.identity) returns text
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -110,7 +75,8 @@ begin
       replace(format('(%s)', claim.literal), '\', '\\'), 'g');
   end loop;
   -- This evaluates the policy on behalf of an admin, so it must not audit a read of the caller.
-  result := regexp_replace(result, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
+  result := regexp_replace(result,
+    '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
     coalesce(((subject).role = 'l9_platform_admin')::text, 'false'), 'g');
   -- pg_get_expr prints PostgreSQL's own functions without a schema. A schema-qualified call is one of our functions that the
   -- substitution above does not handle.
@@ -120,25 +86,18 @@ begin
   return result;
 end
 $$;
+comment on function access.substitute_claims is 'The expression of a policy with each identity.current_…() as a value.';
 
-comment on function access.substitute_claims is
-  'The expression of a policy in which each call (select identity.current_…()) is replaced by its value for this '
-  'identity.';
-
-create function access.get_actor_role(tenant_id uuid, caller text)
-returns text
+create function access.get_actor_role(tenant_id uuid, caller text) returns text
 language sql stable security definer set search_path = ''
 return (
   select a.role from public.actors a, identity.require_admin() as me
   where a.tenant_id = get_actor_role.tenant_id and a.caller = get_actor_role.caller
     and (me.role = 'l9_platform_admin' or a.tenant_id = me.tenant_id));
-
-comment on function access.get_actor_role is
-  'Database role of an actor, if the caller is an admin of its tenant; else null. Definer: reads actors.';
+comment on function access.get_actor_role is 'Role of an actor, if the caller is an admin of its tenant. Definer: reads actors.';
 
 create function access.get_identity_with_claims(
-  tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[])
-returns identity.identity
+  tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[]) returns identity.identity
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
@@ -148,8 +107,8 @@ begin
   if me.role <> 'l9_platform_admin' and get_identity_with_claims.tenant_id <> me.tenant_id then
     return null;
   end if;
-  select a.tenant_id, get_identity_with_claims.org_id, get_identity_with_claims.user_id, a.caller, a.creator, a.source, a.agent, a.role,
-    identity.intersect_scopes(a.readable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
+  select a.tenant_id, get_identity_with_claims.org_id, get_identity_with_claims.user_id, a.caller, a.creator, a.source, a.agent,
+    a.role, identity.intersect_scopes(a.readable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
     identity.intersect_scopes(a.writable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
     coalesce(get_identity_with_claims.projects, '{*}'), a.can_clean_up
   into subject
@@ -159,26 +118,15 @@ begin
   return subject;
 end
 $$;
-
-comment on function access.get_identity_with_claims is
-  'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the '
-  'caller is an admin of their tenant; else null. Definer: reads identity tables.';
+comment on function access.get_identity_with_claims is 'The identity that these claims would give under the actor''s role, as '
+  'current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
 
 -- Evaluates each policy of packet_store for this row by itself, then combines them as PostgreSQL does: every
 -- restrictive one must admit the row, and one permissive one.
-create function public.explain_access(
-  caller text,
-  packet_id uuid,
-  org_id uuid default null,
-  user_id uuid default null,
-  projects text[] default null,
-  scopes text[] default null,
-  tenant_id uuid default null
-)
-returns public.access_explanation
+create function public.explain_access(caller text, packet_id uuid, org_id uuid default null, user_id uuid default null,
+  projects text[] default null, scopes text[] default null, tenant_id uuid default null) returns public.access_explanation
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
   memory public.packet_store;
@@ -234,30 +182,22 @@ begin
     answer.decided_by := 'grant';
   else
     select v.policy into answer.decided_by
-    from unnest(answer.policies) as v
-    where not v.is_permissive and not v.admits
-    order by v.policy limit 1;
+    from unnest(answer.policies) as v where not v.is_permissive and not v.admits order by v.policy limit 1;
     if not found then
       answer.is_visible := exists (select from unnest(answer.policies) as v where v.is_permissive and v.admits);
       select string_agg(v.policy, ', ' order by v.policy) into answer.decided_by
-      from unnest(answer.policies) as v
-      where v.is_permissive and v.admits = answer.is_visible;
+      from unnest(answer.policies) as v where v.is_permissive and v.admits = answer.is_visible;
     end if;
   end if;
   perform audit.audit_read(
-    'READ', jsonb_build_object('function', 'explain_access', 'explained_caller', answer.caller), memory.packet_id, memory.project_id,
-    memory.scope);
+    'READ', jsonb_build_object('function', 'explain_access', 'explained_caller', answer.caller),
+    memory.packet_id, memory.project_id, memory.scope);
   return answer;
 end
 $$;
-
 comment on function public.explain_access is
-  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The '
-  'policies are read from the catalogue and evaluated as they are. For admins, and for memories that they can see '
-  'themselves, including expired ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, '
-  'L9AUT.';
-
-grant execute on function
-  access.get_expired_memory, access.substitute_claims, access.get_actor_role, access.get_identity_with_claims,
-  public.explain_access
-to l9_admin, l9_platform_admin;
+  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read '
+  'from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired '
+  'ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
+grant execute on function access.get_expired_memory, access.substitute_claims, access.get_actor_role,
+  access.get_identity_with_claims, public.explain_access to l9_admin, l9_platform_admin;

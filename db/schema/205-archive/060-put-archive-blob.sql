@@ -1,8 +1,6 @@
 -- Writes, announces and reads the encrypted bytes of an archive. The gateway calls these while it stores and fetches;
 -- finish_session_archive() puts bytes into the database by put_archive_blob().
-
-create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea)
-returns void
+create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
@@ -17,17 +15,16 @@ begin
     set content_hash = excluded.content_hash, blob = excluded.blob, stored_at = clock_timestamp();
 end
 $$;
-comment on function archive.put_archive_blob is
-  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, '
-  'they are collected an hour later. Errors: L9VAL, L9AUT. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob is 'Stores the encrypted bytes of a session that the caller prepared in the '
+  'database. If its archive is not entered, they are collected an hour later. Definer: callers have no access to the bytes.';
 
-create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[])
-returns void
+create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform archive.own_prepared(announce_archive_blob.archive_id);
-  if octet_length(announce_archive_blob.content_hash) is distinct from 32 or coalesce(cardinality(connectors), 0) not between 1 and 8
+  if octet_length(announce_archive_blob.content_hash) is distinct from 32
+    or coalesce(cardinality(connectors), 0) not between 1 and 8
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed', 'blob');
   end if;
@@ -40,13 +37,11 @@ begin
     set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
 end
 $$;
-comment on function archive.announce_archive_blob is
-  'Says that encrypted bytes with this hash, of a session that the caller prepared, are about to be put into stores '
-  'outside the database. If the archive is not entered, a job deletes them there two hours later, unless another '
-  'archive had them before. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
+comment on function archive.announce_archive_blob is 'Says that encrypted bytes with this hash, of a session that the caller '
+  'prepared, are about to be put into stores outside the database. If the archive is not entered, a job deletes them there two '
+  'hours later, unless another archive had them before. Definer: callers have no access to the queue.';
 
-create function archive.restore_archive_blob(archive_id uuid, blob bytea)
-returns void
+create function archive.restore_archive_blob(archive_id uuid, blob bytea) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -56,7 +51,8 @@ begin
   select a.* into restored
   from public.session_archives a where a.archive_id = restore_archive_blob.archive_id and 'postgres' = any (a.connectors);
   if not found then
-    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive in the database, or it is not yours', 'archive_id');
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive in the database, or it is not yours',
+      'archive_id');
   elsif restored.content_hash is distinct from sha256(restore_archive_blob.blob) then
     perform identity.raise_error('L9VAL', 'blob: must be the bytes of the archive', 'blob');
   end if;
@@ -65,13 +61,10 @@ begin
   on conflict on constraint archive_blobs_pkey do update set content_hash = excluded.content_hash, blob = excluded.blob;
 end
 $$;
-comment on function archive.restore_archive_blob is
-  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the '
-  'database as one of its stores. Errors: L9VAL (they are other bytes), L9OWN, L9AUT. Definer: callers have no '
-  'access to the bytes.';
+comment on function archive.restore_archive_blob is 'Writes the bytes of an archive that the caller may read into the database '
+  'again, where the archive names the database as one of its stores. Definer: callers have no access to the bytes.';
 
-create function archive.get_archive_blob(archive_id uuid)
-returns bytea
+create function archive.get_archive_blob(archive_id uuid) returns bytea
 language sql stable security definer set search_path = ''
 begin atomic
   -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
@@ -80,11 +73,7 @@ begin atomic
   join public.archive_blobs b on b.archive_id = a.archive_id
   where a.archive_id = get_archive_blob.archive_id and (a.ttl is null or a.ttl > now());
 end;
-comment on function archive.get_archive_blob is
-  'The encrypted bytes of an archive that the caller may read; null if there are none, or no such archive. Definer: '
-  'callers have no access to the table.';
-
+comment on function archive.get_archive_blob is 'The encrypted bytes of an archive that the caller may read; null if there are '
+  'none, or no such archive. Definer: callers have no access to the table.';
 grant execute on function archive.put_archive_blob, archive.announce_archive_blob to l9_agent, l9_admin;
-grant execute on function
-  archive.restore_archive_blob, archive.get_archive_blob
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function archive.restore_archive_blob, archive.get_archive_blob to l9_agent, l9_admin, l9_platform_admin;

@@ -1,7 +1,5 @@
 -- The operation query_cascade_memories: finds archived sessions by the words of their summaries, or lists the newest.
-
-create function archive.log_found(packet_ids uuid[])
-returns void
+create function archive.log_found(packet_ids uuid[]) returns void
 language sql volatile set search_path = ''
 begin atomic
   select importance.log_accesses(
@@ -12,13 +10,11 @@ comment on function archive.log_found is 'Writes to the access log which of thes
 grant execute on function archive.log_found to l9_agent, l9_admin;
 
 -- With a query the search ranks the summaries; without one each scope is walked in the order of its index.
-create function public.query_cascade_memories(
-  query text default null, tags text[] default null, since timestamptz default null, until timestamptz default null,
-  "limit" integer default 20, project_id text default null, session_id text default null)
+create function public.query_cascade_memories(query text default null, tags text[] default null, since timestamptz default null,
+  until timestamptz default null, "limit" integer default 20, project_id text default null, session_id text default null)
 returns setof public.session_archives
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   found_ids uuid[];
   hits public.memory_hit[];
@@ -38,7 +34,8 @@ begin
       tags => tags, since => since, until => until, project_id => nullif(project_id, ''))).hits;
     found_ids := array(
       select h.packet_id from unnest(hits) with ordinality as h
-      join public.session_archives a on a.packet_id = h.packet_id and (session_id is null or a.session_id = session_id)
+      join public.session_archives a on a.packet_id = h.packet_id
+        and (query_cascade_memories.session_id is null or a.session_id = query_cascade_memories.session_id)
       order by h.ordinality limit "limit");
     perform archive.log_found(found_ids);
     return query
@@ -58,23 +55,25 @@ begin
       from public.session_archives a
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
-        and (session_id is null or a.session_id = session_id)
-        and (tags is null or packets.tag_keys(a.tags) && packets.wanted_tag_keys(tags))
+        and (query_cascade_memories.session_id is null or a.session_id = query_cascade_memories.session_id)
+        and (query_cascade_memories.tags is null
+          or packets.tag_keys(a.tags) && packets.wanted_tag_keys(query_cascade_memories.tags))
         and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
-        and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
+        and (nullif(query_cascade_memories.project_id, '') is null
+          or a.project_id = query_cascade_memories.project_id or a.project_id is null)
       order by a.happened_at desc, a.archive_id desc
       limit "limit") a
     order by a.happened_at desc, a.archive_id desc
     limit "limit") newest;
-  perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
+  perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'),
+    project_id => project_id);
   perform archive.log_found(found_ids);
   return query
     select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.happened_at desc, a.archive_id desc;
 end
 $$;
 comment on function public.query_cascade_memories is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or the '
-  'newest; of a resumed session the last archive. session_id: only this session. tags: any of these. since, until: '
-  'when the session ended, or else began, or else was archived. limit: 1 to 100. Only the index is read, never a '
-  'store. Audited. Errors: L9VAL, L9AUT.';
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or the newest; of a '
+  'resumed session the last archive. session_id: only this session. tags: any of these. since, until: when the session ended, or '
+  'else began, or else was archived. limit: 1 to 100. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories to l9_agent, l9_admin;

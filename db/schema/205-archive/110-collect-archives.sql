@@ -1,20 +1,15 @@
 -- Removes what an interrupted or deleted archive left behind. The gateway's job collect_archives calls these
 -- functions, and deletes in the stores outside the database itself.
-
-create function archive.is_named_before(content_hash bytea, entered_at timestamptz)
-returns boolean
+create function archive.is_named_before(content_hash bytea, entered_at timestamptz) returns boolean
 language sql stable set search_path = ''
 begin atomic
   select exists (
     select from public.session_archives a
     where a.content_hash = is_named_before.content_hash and a.stored_at < is_named_before.entered_at);
 end;
-comment on function archive.is_named_before is
-  'True if bytes with this hash belong to an archive that was entered before this time. Functions that the job runs '
-  'see all archives.';
+comment on function archive.is_named_before is 'True if an archive entered before this time has bytes with this hash.';
 
-create function archive.collect_archives()
-returns integer
+create function archive.collect_archives() returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -33,13 +28,11 @@ begin
   return collected + unfinished;
 end
 $$;
-comment on function archive.collect_archives is
-  'Removes what a crash left: sessions that were prepared and bytes that were stored more than an hour ago, and '
-  'that no archive names. Returns how many. Definer: the job has no access to the tables.';
+comment on function archive.collect_archives is 'Removes what a crash left: sessions that were prepared and bytes that were '
+  'stored more than an hour ago, and that no archive names. Returns how many. Definer: the job has no access to the tables.';
 grant execute on function archive.collect_archives to l9_worker;
 
-create function archive.needs_collection()
-returns boolean
+create function archive.needs_collection() returns boolean
 language sql stable security definer set search_path = ''
 begin atomic
   select exists (select from archive.pending_deletions d where d.due_at <= clock_timestamp())
@@ -49,12 +42,10 @@ begin atomic
       where b.stored_at < clock_timestamp() - archive.lasting()
         and not exists (select from public.session_archives a where a.archive_id = b.archive_id));
 end;
-comment on function archive.needs_collection is
-  'True if there is something to collect. Definer: the job has no access to the tables.';
+comment on function archive.needs_collection is 'True if there is something to collect. Definer: the job reads no tables.';
 grant execute on function archive.needs_collection to l9_worker;
 
-create function archive.bytes_to_delete(connector text, at_most integer)
-returns table (archive_id uuid, content_hash bytea)
+create function archive.bytes_to_delete(connector text, at_most integer) returns table (archive_id uuid, content_hash bytea)
 language sql stable security definer set search_path = ''
 begin atomic
   select d.archive_id, d.content_hash
@@ -64,18 +55,13 @@ begin atomic
   order by d.due_at
   limit least(at_most, 1000);
 end;
-comment on function archive.bytes_to_delete is
-  'The next bytes that are to be deleted from a store outside the database. Definer: the job has no access to the '
-  'tables.';
+comment on function archive.bytes_to_delete is 'The next bytes to delete in another store. Definer: the job reads no table.';
 
-create function archive.note_deletion(archive_id uuid, connector text)
-returns void
+create function archive.note_deletion(archive_id uuid, connector text) returns void
 language sql volatile security definer set search_path = ''
 begin atomic
   delete from archive.pending_deletions d where d.archive_id = note_deletion.archive_id and d.connector = note_deletion.connector;
 end;
-comment on function archive.note_deletion is
-  'Says that the bytes of an archive were deleted from a store outside the database. Definer: the job has no access '
-  'to the tables.';
-
+comment on function archive.note_deletion is 'Says that the bytes of an archive were deleted from a store outside the database. '
+  'Definer: the job has no access to the tables.';
 grant execute on function archive.bytes_to_delete, archive.note_deletion to l9_worker;

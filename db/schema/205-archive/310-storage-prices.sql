@@ -1,6 +1,4 @@
--- What storage costs a tenant, by connector and day. set_storage_price() writes it; estimate_storage_cost()
--- multiplies by it.
-
+-- What storage costs a tenant, by connector and day. set_storage_price() writes it; estimate_storage_cost() multiplies by it.
 create table public.storage_prices (
   tenant_id uuid not null references public.tenants,
   connector text not null,
@@ -20,10 +18,8 @@ create table public.storage_prices (
     and (per_object_once is null or per_object_once between 0 and 1000000)),
   constraint storage_price_list_at_most_500_bytes check (octet_length(price_list) <= 500)
 );
-
-comment on table public.storage_prices is
-  'What storage costs a tenant, by connector and day. The newest row of a connector that is not in the future is '
-  'its price. None is built in. set_storage_price() writes this table.';
+comment on table public.storage_prices is 'What storage costs a tenant, by connector and day. The newest row of a connector that '
+  'is not in the future is its price. None is built in. set_storage_price() writes this table.';
 comment on column public.storage_prices.tenant_id is 'The tenant that pays the price.';
 comment on column public.storage_prices.connector is
   'The kind of store: postgres, file, s3, http, or a name of the tenant''s own.';
@@ -36,11 +32,8 @@ comment on column public.storage_prices.per_object_once is
   'The price of storing one object, whatever its size. Null: none, if per_gb_once is set.';
 comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
 comment on column public.storage_prices.updated_at is 'When the row was last changed.';
-
-call identity.protect_tenant_rows('public.storage_prices',
-  readers => 'Every caller in the tenant may read what storage costs.',
+call identity.protect_tenant_rows('public.storage_prices', readers => 'Every caller in the tenant may read what storage costs.',
   writers => 'set_storage_price() writes prices.');
-
 grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_storage_price() checks the values and writes the audit row.
 

@@ -1,19 +1,9 @@
 -- Administrators set what a connector costs from a day on, over GraphQL and psql.
-
-create function public.set_storage_price(
-  connector text,
-  currency text,
-  per_gb_month numeric default null,
-  per_gb_once numeric default null,
-  per_object_once numeric default null,
-  priced_on date default null,
-  price_list text default null,
-  tenant_id uuid default null
-)
-returns public.storage_prices
+create function public.set_storage_price(connector text, currency text, per_gb_month numeric default null,
+  per_gb_once numeric default null, per_object_once numeric default null, priced_on date default null,
+  price_list text default null, tenant_id uuid default null) returns public.storage_prices
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_storage_price.tenant_id);
   saved public.storage_prices;
@@ -43,9 +33,9 @@ begin
   insert into public.storage_prices as p (
     tenant_id, connector, priced_on, currency, per_gb_month, per_gb_once, per_object_once, price_list, updated_at)
   values (
-    admin.target_tenant_id, set_storage_price.connector, coalesce(set_storage_price.priced_on, current_date), set_storage_price.currency,
-    set_storage_price.per_gb_month, set_storage_price.per_gb_once, set_storage_price.per_object_once, set_storage_price.price_list,
-    clock_timestamp())
+    admin.target_tenant_id, set_storage_price.connector, coalesce(set_storage_price.priced_on, current_date),
+    set_storage_price.currency, set_storage_price.per_gb_month, set_storage_price.per_gb_once, set_storage_price.per_object_once,
+    set_storage_price.price_list, clock_timestamp())
   on conflict on constraint storage_prices_pkey do update
   set currency = excluded.currency, per_gb_month = excluded.per_gb_month, per_gb_once = excluded.per_gb_once,
     per_object_once = excluded.per_object_once, price_list = excluded.price_list, updated_at = excluded.updated_at
@@ -53,11 +43,8 @@ begin
   return saved;
 end
 $$;
-
-comment on function public.set_storage_price is
-  'Sets what a connector costs from a day on (default today), in place of a price of that day. currency: a code '
-  'such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, an '
-  'object. Null is unknown, 0 is free. price_list: its source. For admins with a whole token. Audited. Errors: '
-  'L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
-
+comment on function public.set_storage_price is 'Sets what a connector costs from a day on (default today), in place of a price '
+  'of that day. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: '
+  'storing 10^9 bytes, an object. Null is unknown, 0 is free. price_list: its source. For admins with a whole token. Audited. '
+  'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
 grant execute on function public.set_storage_price to l9_admin, l9_platform_admin;

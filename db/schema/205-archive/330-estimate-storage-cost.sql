@@ -1,24 +1,11 @@
--- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new
--- archive.
-
-create type public.storage_cost_estimate as (
-  bytes bigint,
-  redundancy integer,
-  connector text,
-  one_off_cost numeric,
-  monthly_cost numeric,
-  currency text,
-  price public.storage_prices,
-  reason text,
-  disclaimer text
-);
-
+-- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new archive.
+create type public.storage_cost_estimate as (bytes bigint, redundancy integer, connector text, one_off_cost numeric,
+  monthly_cost numeric, currency text, price public.storage_prices, reason text, disclaimer text);
 comment on type public.storage_cost_estimate is 'What it would cost to store and keep some bytes.';
 comment on column public.storage_cost_estimate.bytes is 'The size of one copy.';
 comment on column public.storage_cost_estimate.redundancy is 'How many copies are kept.';
 comment on column public.storage_cost_estimate.connector is 'The kind of store.';
-comment on column public.storage_cost_estimate.one_off_cost is
-  'The cost of storing all copies once. Null: unknown, see reason.';
+comment on column public.storage_cost_estimate.one_off_cost is 'The cost of storing all copies once. Null: unknown, see reason.';
 comment on column public.storage_cost_estimate.monthly_cost is
   'The cost of keeping all copies for a month. Null: unknown, see reason.';
 comment on column public.storage_cost_estimate.currency is 'The currency of both costs.';
@@ -27,14 +14,12 @@ comment on column public.storage_cost_estimate.price is
 comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
 comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
 
--- A null price makes its cost null by arithmetic; the reason is put together afterwards from the prices that are
--- missing.
+-- A null price makes its cost null by arithmetic; the reason is put together afterwards from the prices that are missing.
 create function public.estimate_storage_cost(
   bytes bigint default null, redundancy integer default null, connector text default null, pointer text default null)
 returns public.storage_cost_estimate
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   estimate public.storage_cost_estimate;
   gigabytes numeric;
@@ -46,8 +31,8 @@ begin
     if estimate_storage_cost.bytes is not null then
       perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both', 'pointer');
     end if;
-    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer)
-    order by a.stored_at, a.archive_id limit 1;
+    select a.* into archived from public.session_archives a
+    where a.content_hash = archive.hash_of(estimate_storage_cost.pointer) order by a.stored_at, a.archive_id limit 1;
     if not found then
       perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
     end if;
@@ -59,7 +44,8 @@ begin
   estimate.bytes := estimate_storage_cost.bytes;
   estimate.redundancy := coalesce(estimate_storage_cost.redundancy, archived.redundancy, 1);
   estimate.connector := coalesce(estimate_storage_cost.connector, archived.connectors[1], 'postgres');
-  estimate.disclaimer := 'An estimate from the prices that your tenant set; it leaves out taxes, requests, minimum terms and what it costs to read.';
+  estimate.disclaimer :=
+    'An estimate from the prices that your tenant set; it leaves out taxes, requests, minimum terms and what it costs to read.';
   if estimate.redundancy not between 1 and 100 then
     perform identity.raise_error('L9VAL', 'redundancy: must be from 1 to 100', 'redundancy');
   elsif estimate.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
@@ -77,7 +63,8 @@ begin
   limit 1;
   if not found then
     estimate.price := null;
-    estimate.reason := format('no price is set for the connector %s: an admin sets it with set_storage_price()', estimate.connector);
+    estimate.reason := format('no price is set for the connector %s: an admin sets it with set_storage_price()',
+      estimate.connector);
     return estimate;
   end if;
 
@@ -98,11 +85,8 @@ begin
   return estimate;
 end
 $$;
-
-comment on function public.estimate_storage_cost is
-  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies '
-  '(redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost without a price is '
-  'null, and reason says which; of the prices for storing once, one is enough. By default one copy in postgres, or '
-  'as the archive is stored. Audited. Errors: L9VAL, L9OWN, L9AUT.';
-
+comment on function public.estimate_storage_cost is 'Estimates what it costs to store bytes (from 0 to 10^15), or those of an '
+  'archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A '
+  'cost without a price is null, and reason says which; of the prices for storing once, one is enough. By default one copy in '
+  'postgres, or as the archive is stored. Audited. Errors: L9VAL, L9OWN, L9AUT.';
 grant execute on function public.estimate_storage_cost to l9_agent, l9_admin, l9_platform_admin;

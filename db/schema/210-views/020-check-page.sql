@@ -1,7 +1,5 @@
 -- The limit of rows that one call reads from a view. The functions that list rows of the materialized views call it.
-
-create function views.check_page(k integer)
-returns void
+create function views.check_page(k integer) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -10,5 +8,4 @@ begin
   end if;
 end
 $$;
-
 comment on function views.check_page is 'Raises L9LIM unless k is from 1 to 500.';

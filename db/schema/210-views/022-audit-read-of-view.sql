@@ -1,7 +1,6 @@
--- The audit row of a call that read a materialized view. The functions that read the views call it before they
--- return.
-
-create function views.audit_read_of_view(function_name text, table_name text, project_id text, row_count integer, ids uuid[] default null)
+-- The audit row of a call that read a materialized view. The functions that read the views call it before they return.
+create function views.audit_read_of_view(function_name text, table_name text, project_id text, row_count integer,
+  ids uuid[] default null)
 returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -10,8 +9,5 @@ begin atomic
     details => pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
       'function', function_name, 'rows', row_count, 'ids', to_jsonb(audit_read_of_view.ids))));
 end;
-
-comment on function views.audit_read_of_view is
-  'Audits that a function returned rows from a materialized view: the function, the project that was asked for, the '
-  'number of rows and, where each stands for one row of the table, their ids. Not executable by callers: the '
-  'functions that read the views call it.';
+comment on function views.audit_read_of_view is 'Audits that a function returned rows from a materialized view: the function, '
+  'the project that was asked for, the number of rows and, where each stands for one row of the table, their ids.';

@@ -1,12 +1,12 @@
 -- The memories of the last 30 days that matter most, agent by agent: the view, and the function by which callers read
 -- it over GraphQL and psql.
-
 create materialized view views.mv_agent_recent_important as
 select r.packet_id, r.agent_id, r.packet_type, r."timestamp", r.importance_score, r.access_count, r.combined_score, r.place,
   r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from (
   select c.*, row_number() over (
-    partition by c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.agent_id order by c.combined_score desc, c.packet_id desc) as place
+    partition by c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.agent_id
+      order by c.combined_score desc, c.packet_id desc) as place
   from (
     select i.*, views.combined_score_of_memory(i.importance_score, i."timestamp") as combined_score
     from (
@@ -20,31 +20,17 @@ from (
   ) c
 ) r
 where r.place <= 100;
-
 create unique index mv_agent_recent_important_key on views.mv_agent_recent_important (packet_id);
 create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_agent_recent_important is
-  'The 100 memories of the last 30 days with the highest combined score of each agent in each tenant, org, user, '
-  'project and scope: ids and numbers. agent_recent_important() reads it.';
-comment on column views.mv_agent_recent_important.packet_id is 'The memory.';
+comment on materialized view views.mv_agent_recent_important is 'The 100 memories of the last 30 days with the highest combined '
+  'score of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
 comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
-comment on column views.mv_agent_recent_important.packet_type is 'Kind of the memory.';
-comment on column views.mv_agent_recent_important."timestamp" is 'Time when it happened, at the last refresh.';
-comment on column views.mv_agent_recent_important.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column views.mv_agent_recent_important.access_count is
   'How often the memory had been found or read at the last refresh.';
 comment on column views.mv_agent_recent_important.combined_score is
   'Importance and recency together, from 0 to 1: views.combined_score_of_memory().';
 comment on column views.mv_agent_recent_important.place is
   'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
-comment on column views.mv_agent_recent_important.tenant_id is 'Tenant of the row.';
-comment on column views.mv_agent_recent_important.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_agent_recent_important.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_agent_recent_important.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_agent_recent_important.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_agent_recent_important.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_agent_recent_important from public;
 
 create type public.important_memory as (
@@ -52,8 +38,7 @@ create type public.important_memory as (
 comment on type public.important_memory is 'An important memory.';
 comment on column public.important_memory.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column public.important_memory.importance_score is 'Importance at the last refresh, from 0 to 1.';
-comment on column public.important_memory.access_count is
-  'How often the memory had been found or read at the last refresh.';
+comment on column public.important_memory.access_count is 'How often the memory had been found or read at the last refresh.';
 comment on column public.important_memory.combined_score is
   'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency (1 at once, halved every ten days).';
 comment on column public.important_memory.memory is 'The memory in its current state.';
@@ -64,7 +49,6 @@ create function public.agent_recent_important(agent_id text default null, projec
 returns setof public.important_memory
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   shown public.important_memory;
@@ -88,14 +72,12 @@ begin
     ids := ids || (shown.memory).packet_id;
     return next shown;
   end loop;
-  perform views.audit_read_of_view('agent_recent_important', 'packet_store', agent_recent_important.project_id, cardinality(ids), ids);
+  perform views.audit_read_of_view('agent_recent_important', 'packet_store', agent_recent_important.project_id, cardinality(ids),
+    ids);
 end
 $$;
-
 comment on function public.agent_recent_important is
-  'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last '
-  'refresh. agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Writes a READ audit row. '
-  'Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; the function applies the '
-  'caller''s claims.';
-
+  'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last refresh. '
+  'agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
+  'Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
 grant execute on function public.agent_recent_important to l9_agent, l9_admin;

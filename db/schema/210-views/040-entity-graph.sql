@@ -1,44 +1,19 @@
--- An overview of the entity graph with sums: the view, and the function by which callers read it over GraphQL and
--- psql.
-
+-- An overview of the entity graph with sums: the view, and the function by which callers read it over GraphQL and psql.
 create materialized view views.mv_entity_graph as
-select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl
-from public.entity_relationships e
-where e.ttl is null or e.ttl > now();
-
+select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id,
+  e.project_id, e.scope, e.ttl
+from public.entity_relationships e where e.ttl is null or e.ttl > now();
 create unique index mv_entity_graph_key on views.mv_entity_graph (relationship_id);
 create index mv_entity_graph_readers_idx on views.mv_entity_graph (tenant_id, scope);
-comment on materialized view views.mv_entity_graph is
-  'The relations that entity_graph() sums up: ids and numbers. The sums are made for each reader, because a stored '
-  'sum would count what is hidden from it.';
-comment on column views.mv_entity_graph.relationship_id is 'The relation.';
-comment on column views.mv_entity_graph.confidence is 'Confidence at the last refresh, from 0 to 1.';
-comment on column views.mv_entity_graph.mention_count is 'Number of times that the relation was stated.';
-comment on column views.mv_entity_graph.first_seen is 'Time when it was first stated.';
-comment on column views.mv_entity_graph.last_seen is 'Time when it was last stated.';
-comment on column views.mv_entity_graph.tenant_id is 'Tenant of the row.';
-comment on column views.mv_entity_graph.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_entity_graph.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_entity_graph.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_entity_graph.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_entity_graph.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
+comment on materialized view views.mv_entity_graph is 'The relations that entity_graph() sums up: ids and numbers. The sums are '
+  'made for each reader, because a stored sum would count what is hidden from it.';
 revoke all on views.mv_entity_graph from public;
 
-create type public.entity_graph_edge as (
-  relationship public.entity_relationships,
-  total_mentions bigint,
-  max_confidence double precision,
-  avg_confidence double precision,
-  relationship_count integer,
-  last_seen timestamptz,
-  source_degree integer,
-  target_degree integer
-);
-comment on type public.entity_graph_edge is
-  'A relation of two entities, summed up over the projects, scopes and owners whose relations the caller may read. '
-  'Each project and scope has a relation of its own.';
+create type public.entity_graph_edge as (relationship public.entity_relationships, total_mentions bigint,
+  max_confidence double precision, avg_confidence double precision, relationship_count integer, last_seen timestamptz,
+  source_degree integer, target_degree integer);
+comment on type public.entity_graph_edge is 'A relation of two entities, summed up over the projects, scopes and owners whose '
+  'relations the caller may read. Each project and scope has a relation of its own.';
 comment on column public.entity_graph_edge.relationship is
   'The relation in its current state: of the summed-up ones, that of highest confidence.';
 comment on column public.entity_graph_edge.total_mentions is 'How often they had been stated at the last refresh.';
@@ -46,19 +21,16 @@ comment on column public.entity_graph_edge.max_confidence is 'The highest confid
 comment on column public.entity_graph_edge.avg_confidence is 'Their average confidence at the last refresh.';
 comment on column public.entity_graph_edge.relationship_count is 'Number of relations that are summed up.';
 comment on column public.entity_graph_edge.last_seen is 'When one of them was last stated, at the last refresh.';
-comment on column public.entity_graph_edge.source_degree is
-  'Number of different relations of the source, in both directions, that the caller may read; with project_id those '
-  'of that project.';
+comment on column public.entity_graph_edge.source_degree is 'Number of different relations of the source, in both directions, '
+  'that the caller may read; with project_id those of that project.';
 comment on column public.entity_graph_edge.target_degree is 'The same number for the target.';
 
 -- Sums and degrees are computed over the relations that this caller may read, after the policies have been applied,
 -- and only then is the list cut to k.
-create function public.entity_graph(
-  relationship_type text default null, min_confidence double precision default 0, project_id text default null, k integer default 100)
-returns setof public.entity_graph_edge
+create function public.entity_graph(relationship_type text default null, min_confidence double precision default 0,
+  project_id text default null, k integer default 100) returns setof public.entity_graph_edge
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   shown public.entity_graph_edge;
@@ -69,7 +41,8 @@ begin
   perform entities.check_confidence(entity_graph.min_confidence, 'min_confidence');
   for shown in
     with readable as materialized (
-      select v.confidence, v.mention_count, v.last_seen, e.relationship_id, e.source_normalized, e.relationship_type, e.target_normalized
+      select v.confidence, v.mention_count, v.last_seen, e.relationship_id, e.source_normalized, e.relationship_type,
+        e.target_normalized
       from views.mv_entity_graph v
       -- The policies of this table apply to the caller.
       join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
@@ -77,7 +50,8 @@ begin
         and (entity_graph.project_id is null or e.project_id is null or e.project_id = entity_graph.project_id)
     ), summed as materialized (
       select r.source_normalized, r.relationship_type, r.target_normalized, sum(r.mention_count)::bigint as total_mentions,
-        max(r.confidence) as max_confidence, avg(r.confidence) as avg_confidence, count(*)::integer as relationship_count, max(r.last_seen) as last_seen,
+        max(r.confidence) as max_confidence, avg(r.confidence) as avg_confidence, count(*)::integer as relationship_count,
+        max(r.last_seen) as last_seen,
         (array_agg(r.relationship_id order by r.confidence desc, r.relationship_id desc))[1] as relationship_id
       from readable r
       group by r.source_normalized, r.relationship_type, r.target_normalized
@@ -86,7 +60,8 @@ begin
       from (select s.source_normalized as name from summed s union all select s.target_normalized from summed s) n
       group by n.name
     )
-    select e, s.total_mentions, s.max_confidence, s.avg_confidence, s.relationship_count, s.last_seen, of_source.degree, of_target.degree
+    select e, s.total_mentions, s.max_confidence, s.avg_confidence, s.relationship_count, s.last_seen, of_source.degree,
+      of_target.degree
     from summed s
     join degrees of_source on of_source.name = s.source_normalized
     join degrees of_target on of_target.name = s.target_normalized
@@ -102,11 +77,8 @@ begin
   perform views.audit_read_of_view('entity_graph', 'entity_relationships', entity_graph.project_id, cardinality(ids), ids);
 end
 $$;
-
-comment on function public.entity_graph is
-  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: '
-  'highest confidence first, then those with the most connected ends. To start from one entity, call '
-  'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a '
-  'materialized view, which has no policies; those of entity_relationships apply.';
-
+comment on function public.entity_graph is 'The relations that the caller may read, summed up across projects, scopes and owners '
+  'as of the last refresh: highest confidence first, then those with the most connected ends. To start from one entity, call '
+  'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, '
+  'which has no policies; those of entity_relationships apply.';
 grant execute on function public.entity_graph to l9_agent, l9_admin;

@@ -1,6 +1,4 @@
--- The lessons that agents learned again and again: the view, and the function by which callers read it over GraphQL
--- and psql.
-
+-- The lessons that agents learned again and again: the view, and the function by which callers read it over GraphQL and psql.
 create materialized view views.mv_recurring_lessons as
 select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.agent_count, r.last_seen,
   r.confidence * (1 + ln(r.agent_count))
@@ -8,29 +6,12 @@ select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_see
   r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from public.reflection_store r
 where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or r.ttl > now());
-
 create unique index mv_recurring_lessons_key on views.mv_recurring_lessons (reflection_id);
 create index mv_recurring_lessons_readers_idx on views.mv_recurring_lessons (tenant_id, scope, weight desc);
-comment on materialized view views.mv_recurring_lessons is
-  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. '
-  'recurring_lessons() reads it.';
-comment on column views.mv_recurring_lessons.reflection_id is 'The reflection.';
-comment on column views.mv_recurring_lessons.reflection_type is 'Type of the reflection.';
-comment on column views.mv_recurring_lessons.priority is 'Priority: critical, high, medium or low.';
-comment on column views.mv_recurring_lessons.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
-comment on column views.mv_recurring_lessons.times_seen is 'Number of times that the reflection was stored.';
-comment on column views.mv_recurring_lessons.agent_count is 'Number of agents that stored it.';
-comment on column views.mv_recurring_lessons.last_seen is 'Time when the reflection was last stored.';
+comment on materialized view views.mv_recurring_lessons is 'Reflections that were stored more than once or are of type pattern, '
+  'with their weights: ids and numbers. recurring_lessons() reads it.';
 comment on column views.mv_recurring_lessons.weight is
   'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
-comment on column views.mv_recurring_lessons.tenant_id is 'Tenant of the row.';
-comment on column views.mv_recurring_lessons.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_recurring_lessons.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_recurring_lessons.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_recurring_lessons.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_recurring_lessons.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_recurring_lessons from public;
 
 create type public.recurring_lesson as (weight double precision, reflection public.reflection_store);
@@ -39,13 +20,11 @@ comment on column public.recurring_lesson.weight is
   'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
 
--- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the
--- caller.
+-- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the caller.
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
 returns setof public.recurring_lesson
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   shown public.recurring_lesson;
@@ -70,10 +49,7 @@ begin
   perform views.audit_read_of_view('recurring_lessons', 'reflection_store', recurring_lessons.project_id, cardinality(ids), ids);
 end
 $$;
-
-comment on function public.recurring_lessons is
-  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked '
-  'at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
-  'Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
-
+comment on function public.recurring_lessons is 'Lessons that agents learned more than once or stored as a pattern, among those '
+  'that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. '
+  'Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 grant execute on function public.recurring_lessons to l9_agent, l9_admin;

@@ -1,27 +1,12 @@
 -- How many lessons there are of each type: the view, and the function by which callers read it over GraphQL and psql.
-
 create materialized view views.mv_reflection_patterns as
-select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
-from public.reflection_store r
-where r.ttl is null or r.ttl > now();
-
+select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope,
+  r.ttl
+from public.reflection_store r where r.ttl is null or r.ttl > now();
 create unique index mv_reflection_patterns_key on views.mv_reflection_patterns (reflection_id);
 create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope);
-comment on materialized view views.mv_reflection_patterns is
-  'What reflection_patterns() counts by type: ids and numbers of all reflections. The sums are made for each '
-  'reader, because a stored sum would count what is hidden from it.';
-comment on column views.mv_reflection_patterns.reflection_id is 'The reflection.';
-comment on column views.mv_reflection_patterns.reflection_type is 'Type of the reflection.';
-comment on column views.mv_reflection_patterns.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
-comment on column views.mv_reflection_patterns.last_seen is 'Time when the reflection was last stored.';
-comment on column views.mv_reflection_patterns.tenant_id is 'Tenant of the row.';
-comment on column views.mv_reflection_patterns.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_reflection_patterns.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_reflection_patterns.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_reflection_patterns.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_reflection_patterns.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
+comment on materialized view views.mv_reflection_patterns is 'What reflection_patterns() counts by type: ids and numbers of all '
+  'reflections. The sums are made for each reader, because a stored sum would count what is hidden from it.';
 revoke all on views.mv_reflection_patterns from public;
 
 create type public.reflection_pattern as (
@@ -40,7 +25,6 @@ create function public.reflection_patterns(reflection_type text default null, pr
 returns setof public.reflection_pattern
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   number integer;
@@ -71,10 +55,7 @@ begin
   perform views.audit_read_of_view('reflection_patterns', 'reflection_store', reflection_patterns.project_id, number);
 end
 $$;
-
-comment on function public.reflection_patterns is
-  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, '
-  'most frequent type first. recurring_lessons() lists the lessons themselves. Writes a READ audit row. Errors: '
-  'L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
-
+comment on function public.reflection_patterns is 'Statistics of reflections by type, over those that the caller may read and '
+  'that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Writes a '
+  'READ audit row. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 grant execute on function public.reflection_patterns to l9_agent, l9_admin;

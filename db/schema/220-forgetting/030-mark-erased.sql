@@ -5,8 +5,7 @@
 create index packet_store_derived_idx on public.packet_store (tenant_id)
   where packet_type in ('summary', 'fact', 'reflection') and parent_ids <> '{}';
 
-create function forgetting.mark_erased(erasure_id uuid, reason text, packet_ids uuid[])
-returns integer
+create function forgetting.mark_erased(erasure_id uuid, reason text, packet_ids uuid[]) returns integer
 language sql volatile set search_path = ''
 begin atomic
   with marked as (
@@ -23,14 +22,11 @@ begin atomic
   )
   select count(*)::integer from marked;
 end;
-
-comment on function forgetting.mark_erased is
-  'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase '
-  'the memories that have a tombstone of the same erasure. Not executable by callers.';
+comment on function forgetting.mark_erased is 'Locks memories, writes their tombstones and returns how many it wrote. The other '
+  'functions of this chapter erase the memories that have a tombstone of the same erasure.';
 
 -- Repeats until a round finds nothing new, because a summary of a summary rests on the erased memory too.
-create function forgetting.mark_derived(erasure_id uuid, reason text)
-returns void
+create function forgetting.mark_derived(erasure_id uuid, reason text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -71,8 +67,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function forgetting.mark_derived is
-  'Writes tombstones for parts of erased memories, for summaries, facts and lessons all of whose parents are '
-  'erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so '
-  'on. Not executable by callers.';
+  'Writes tombstones for parts of erased memories, for summaries, facts and lessons all of whose parents are erased, and for '
+  'summaries of memory_summaries with any erased source; then for those derived from these, and so on.';

@@ -1,8 +1,6 @@
 -- The step of an erasure that deletes the memories; foreign keys and triggers delete what depends on them.
 -- erase_marked() calls it.
-
-create function forgetting.erase_packets(erasure_id uuid)
-returns jsonb
+create function forgetting.erase_packets(erasure_id uuid) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -23,7 +21,4 @@ begin
   return jsonb_build_object('memories', memories, 'versions', versions, 'vectors', vectors);
 end
 $$;
-
-comment on function forgetting.erase_packets is
-  'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by '
-  'callers.';
+comment on function forgetting.erase_packets is 'Deletes the memories with a tombstone of this erasure, and what rests on them.';

@@ -1,11 +1,9 @@
 -- The step of an erasure that deletes the texts of searches. erase_marked() calls it before the memories go, because
 -- it compares texts with theirs.
-
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   deleted_count integer;
 begin
@@ -33,8 +31,6 @@ begin
   return jsonb_build_object('query_texts', deleted_count);
 end
 $$;
-
 comment on function forgetting.erase_query_texts is
-  'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of '
-  'its versions; for a subject, the texts of all searches of that user. The audit rows stay. Not executable by '
-  'callers.';
+  'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; '
+  'for a subject, the texts of all searches of that user. The audit rows stay.';

@@ -1,10 +1,7 @@
 -- The step of an erasure of a subject that removes the name of the user. erase_marked() calls it for erase_subject().
-
-create function forgetting.erase_user(tenant_id uuid, user_id uuid)
-returns jsonb
+create function forgetting.erase_user(tenant_id uuid, user_id uuid) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   changed_count integer;
 begin
@@ -15,7 +12,4 @@ begin
   return jsonb_build_object('names', changed_count);
 end
 $$;
-
-comment on function forgetting.erase_user is
-  'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not '
-  'executable by callers.';
+comment on function forgetting.erase_user is 'Replaces the name of a user, who is deactivated. Audit rows refer to the user_id.';

@@ -1,11 +1,8 @@
 -- Erases one memory with everything that rests on it alone. Administrators and operators reach erase_memory() over
 -- GraphQL and psql.
-
-create function public.erase_memory(packet_id uuid, reason text)
-returns public.erasure
+create function public.erase_memory(packet_id uuid, reason text) returns public.erasure
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
   erasure_id uuid := uuidv7();
@@ -23,11 +20,8 @@ begin
   return forgetting.erase_marked(me, erasure_id, reason);
 end
 $$;
-
-comment on function public.erase_memory is
-  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that '
-  'found it, and summaries, facts and lessons that rest only on it. A tombstone without content stays. For admins, '
-  'within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. Definer: '
-  'deletes rows that callers can''t see, such as expired ones.';
-
+comment on function public.erase_memory is 'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, '
+  'keys, texts of searches that found it, and summaries, facts and lessons that rest only on it. A tombstone without content '
+  'stays. For admins, within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. '
+  'Definer: deletes rows that callers can''t see, such as expired ones.';
 grant execute on function public.erase_memory to l9_agent, l9_admin, l9_platform_admin;

@@ -1,11 +1,8 @@
 -- Erases what one user owns, the texts of that user's searches, and the user's name. Administrators and operators
 -- reach erase_subject() over GraphQL and psql.
-
-create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null)
-returns public.erasure
+create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null) returns public.erasure
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
   target_tenant uuid := coalesce(tenant_id, me.tenant_id);
@@ -34,11 +31,8 @@ begin
   return result;
 end
 $$;
-
-comment on function public.erase_subject is
-  'Erases all memories that a user owns, as erase_memory() does, the texts of the searches of that user, and the '
-  'name of the user; the user is deactivated. For admins whose token covers every scope and project of the tenant, '
-  'and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes rows that '
-  'callers can''t see, such as expired ones.';
-
+comment on function public.erase_subject is 'Erases all memories that a user owns, as erase_memory() does, the texts of the '
+  'searches of that user, and the name of the user; the user is deactivated. For admins whose token covers every scope and '
+  'project of the tenant, and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes '
+  'rows that callers can''t see, such as expired ones.';
 grant execute on function public.erase_subject to l9_agent, l9_admin, l9_platform_admin;

@@ -10,9 +10,8 @@ begin
     kinds_with_views := kinds_with_views || built_in.kind;
   end loop;
   -- Partial, so that notes and messages, which are most memories, cost nothing more to save.
-  execute format('create index packet_store_kinds_idx on public.packet_store (tenant_id, packet_type, packet_id) where packet_type = any (%L::text[])',
-    kinds_with_views);
+  execute format($sql$create index packet_store_kinds_idx on public.packet_store (tenant_id, packet_type, packet_id)
+    where packet_type = any (%L::text[])$sql$, kinds_with_views);
 end
 $$;
-
 comment on index public.packet_store_kinds_idx is 'Finds the memories of a built-in kind, for its view.';
