@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3dbea6415e8fc0d7b3122f4248d67090efca9d18
+--! Hash: sha1:a201b519de45d4f36187f2d8d575533058162ddd
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -6730,7 +6730,7 @@ return pg_catalog.regexp_replace(pg_catalog.regexp_replace(path, '^\$\.', ''), '
 comment on function secrets.field_of is 'The path of a finding in a row as an error names it.';
 
 -- The settings of the tenant decide: redact all, refuse at the first finding, or audit up to 1000 of them.
-create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, only_audits boolean, redacts boolean)
+create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, redacts boolean)
 returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -6742,13 +6742,10 @@ declare
 begin
   if fields = '{}' then
     return null;
-  elsif only_audits then
-    on_secret := 'allow';
-  else
-    on_secret := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
-    if on_secret = 'redact' and not redacts then
-      on_secret := 'refuse';
-    end if;
+  end if;
+  on_secret := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
+  if on_secret = 'redact' and not redacts then
+    on_secret := 'refuse';
   end if;
   if on_secret = 'redact' then
     select v.redacted, v.replaced into redaction
@@ -6833,7 +6830,7 @@ create function secrets.refuse_in(fields jsonb)
 returns void
 language sql volatile security definer set search_path = ''
 begin atomic
-  select secrets.guard(fields, identity.current_tenant_id(), 'packet_store', 'INSERT', false, false)
+  select secrets.guard(fields, identity.current_tenant_id(), 'packet_store', 'INSERT', false)
   where not exists (
     select from public.secret_settings s where s.tenant_id = identity.current_tenant_id() and s.on_secret <> 'refuse');
 end;
@@ -6865,7 +6862,7 @@ comment on function secrets.guarded_columns is
 -- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
 -- ask for a look.
 create procedure secrets.guard_table(
-  guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true, then_do text default '',
+  guarded regclass, except_columns text[] default '{}', redacts boolean default true, then_do text default '',
   refused_columns text[] default '{}')
 language plpgsql set search_path = ''
 as $$
@@ -6891,11 +6888,11 @@ begin
       if not secrets.needs_look(texts, own_test, false) then
         return new;
       end if;
-      %9$s
-      changed := secrets.guard(jsonb_strip_nulls(jsonb_build_object(%3$s)), new.tenant_id, %4$L, tg_op, %5$s, %8$L);
+      %8$s
+      changed := secrets.guard(jsonb_strip_nulls(jsonb_build_object(%3$s)), new.tenant_id, %4$L, tg_op, %7$L);
       if changed is not null then
+        %5$s
         %6$s
-        %7$s
       end if;
       return new;
     end
@@ -6903,7 +6900,7 @@ begin
     name,
     (select string_agg(format('case when new.%1$I is distinct from old.%1$I then new.%1$I::text end', c), ', ') from unnest(all_columns) as c),
     (select string_agg(format('%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end', c), ', ') from unnest(columns) as c),
-    name, passes_when,
+    name,
     (select string_agg(format('if changed ? %1$L then new.%1$I := %2$s; end if;', c.column_name,
         case a.atttypid
           when 'text'::regtype then format('changed ->> %L', c.column_name)
@@ -6914,8 +6911,8 @@ begin
       join pg_attribute a on a.attrelid = guarded and a.attname = c.column_name),
     then_do, redacts,
     (select string_agg(format(
-        'perform secrets.guard(jsonb_strip_nulls(jsonb_build_object(%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end)), new.tenant_id, %2$L, tg_op, %3$s, false);',
-        c, name, passes_when), E'\n      ')
+        'perform secrets.guard(jsonb_strip_nulls(jsonb_build_object(%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end)), new.tenant_id, %2$L, tg_op, false);',
+        c, name), E'\n      ')
       from unnest(refused_columns) as c));
   execute format('comment on function secrets.tg_%s__guard_secrets() is %L', name,
     'Refuses, redacts or audits secrets in what a caller writes, as the tenant set. guard_table() made it for the columns of its table. Definer: reads the settings of the row''s tenant, and callers cannot write audit_log.');
@@ -6927,10 +6924,9 @@ $$;
 
 comment on procedure secrets.guard_table is
   'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns '
-  'whenever they are written. except_columns are left out; passes_when is a condition under which secrets are only '
-  'audited; redacts is false for a table whose texts cannot be replaced, where they are refused instead, and '
-  'refused_columns names the columns of another table of which this is true; then_do is run after texts were '
-  'redacted.';
+  'whenever they are written. except_columns are left out; redacts is false for a table whose texts cannot be '
+  'replaced, where they are refused instead, and refused_columns names the columns of another table of which this is '
+  'true; then_do is run after texts were redacted.';
 --! EndIncluded 036-secrets/100-guard.sql
 --! Included 036-secrets/110-query-texts.sql
 -- The trigger of audit_query_texts that replaces secrets in the text of a search before it is kept.
@@ -8370,25 +8366,6 @@ grant execute on function
   packets.is_embedded_engine, packets.bucket_mask, packets.tenant_buckets, packets.tenant_bucket, packets.in_bucket
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/010-tenant-buckets.sql
---! Included 040-packets/020-legacy-import-session.sql
--- Imported memories keep their writers and times. Only `l9-memory migrate-legacy`, through the functions of schema
--- legacy, may insert them; this function tells when.
-
-create function packets.is_legacy_import()
-returns boolean
-language sql stable parallel safe set search_path = ''
-return current_user = 'l9_owner'
-  and identity.current_role_name() = 'l9_owner'
-  and coalesce(pg_catalog.current_setting('l9.legacy_import', true), '') = 'on';
-
-comment on function packets.is_legacy_import is
-  'True if this statement imports old memories: it runs as l9_owner, the session''s own role is l9_owner too, and '
-  'the session has set l9.legacy_import = on. A definer function called by an agent, an admin or a job also runs as '
-  'l9_owner, but its session keeps the caller''s role, so the result is false for them whatever they set.';
-
--- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
-grant execute on function packets.is_legacy_import to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/020-legacy-import-session.sql
 --! Included 040-packets/030-job-session.sql
 -- Tells whether a background job saves a memory. The conditions of triggers of packet_store call it, because a job
 -- has no identity that they could stamp or check.
@@ -8958,8 +8935,6 @@ begin
     return metadata;
   elsif jsonb_typeof(metadata -> 'speaker') = 'string' and packets.is_speaker(speaker) then
     return jsonb_set(metadata, '{speaker}', to_jsonb(speaker));
-  elsif packets.is_legacy_import() then
-    return metadata - 'speaker';
   end if;
   perform identity.raise_error('L9VAL', format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()), 'speaker');
   return null;
@@ -8967,8 +8942,7 @@ end
 $$;
 
 comment on function packets.with_trimmed_speaker is
-  'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name; the import of old '
-  'memories drops it instead.';
+  'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name.';
 
 -- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not
 -- reach.
@@ -9021,8 +8995,8 @@ begin
     end if;
   end if;
 
-  -- What the old tables hold is imported as it is.
-  if identity.may_hold_long_number(documents) and not packets.is_legacy_import()
+  -- Only a caller can write such a number as a text instead.
+  if identity.may_hold_long_number(documents) and identity.current_creator() is not null
     and (tg_op = 'INSERT' or (new.envelope, new.metadata, new.routing, new.provenance)
       is distinct from (old.envelope, old.metadata, old.routing, old.provenance)) then
     perform identity.check_numbers(new.envelope - 'content', 'envelope'), identity.check_numbers(new.metadata, 'metadata'),
@@ -9186,7 +9160,7 @@ create function packets.tg_packet_store__bound_importance() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
-  if identity.current_creator() is not null and not packets.is_legacy_import() then
+  if identity.current_creator() is not null then
     new.importance_score := least(
       new.importance_score, (identity.bounds_of(new.tenant_id, identity.current_creator())).max_importance);
   end if;
@@ -9796,8 +9770,7 @@ comment on policy definer_cleanup on public.packet_store is
 
 create trigger _100_apply_kind
   before insert or update of envelope, packet_type, ttl on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not packets.is_legacy_import())
-  execute function packets.tg_packet_store__apply_kind();
+  for each row execute function packets.tg_packet_store__apply_kind();
 
 create trigger _100_normalise
   before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,
@@ -9809,7 +9782,7 @@ create trigger _300_stamp
   before insert or update of envelope, packet_type, "timestamp", metadata, routing, provenance, thread_id, parent_ids, tags, ttl,
     project_id, branch, scope, importance_score, correlation_id, session_id, trace_id, language, text_creator
   on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
+  for each row when (current_user <> 'l9_owner' or not packets.is_job_writing())
   execute function packets.tg_packet_store__stamp();
 
 create trigger _340_bound_importance before insert on public.packet_store
@@ -9819,10 +9792,10 @@ create trigger _340_bound_importance_again before update on public.packet_store
   execute function packets.tg_packet_store__bound_importance();
 create trigger _350_check_scope
   before insert or update of scope, project_id, branch on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
+  for each row when (current_user <> 'l9_owner' or not packets.is_job_writing())
   execute function packets.tg_packet_store__check_scope();
 
-call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'], passes_when => 'packets.is_legacy_import()',
+call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'],
   then_do => $$
         new.content_hash := packets.content_hash(new.envelope ->> 'content');
         new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id,
@@ -10336,8 +10309,7 @@ comment on function packets.tg_packet_store__check_successor is
   'project and owner.';
 
 create trigger _400_check_successor before insert or update of envelope on public.packet_store
-  for each row when (new.envelope ? 'superseded_by' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function packets.tg_packet_store__check_successor();
+  for each row when (new.envelope ? 'superseded_by') execute function packets.tg_packet_store__check_successor();
 --! EndIncluded 040-packets/150-follow-kinds.sql
 --! Included 045-ranking/000-schema.sql
 create schema ranking;
@@ -19074,16 +19046,13 @@ $$;
 comment on function events.tg_packet_store__check_envelope is
   'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value.';
 
--- The import of legacy memories takes their envelopes unchecked.
 create trigger _200_check_envelope before insert on public.packet_store
-  for each row when (
-    new.packet_type in ('event', 'reasoning_trace') and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  for each row when (new.packet_type in ('event', 'reasoning_trace'))
   execute function events.tg_packet_store__check_envelope();
 create trigger _200_check_envelope_changed before update of envelope, packet_type on public.packet_store
   for each row when (
     new.packet_type in ('event', 'reasoning_trace')
-    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope)
-    and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope))
   execute function events.tg_packet_store__check_envelope();
 
 grant execute on function events.check_word_of, events.check_event, events.check_reasoning to l9_agent, l9_admin;
@@ -19181,19 +19150,18 @@ comment on function events.tg_packet_store__take_event_time is
 
 -- After the envelope was checked, and before the event time is.
 create trigger _250_take_event_time before insert or update of envelope, packet_type on public.packet_store
-  for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  for each row when (new.packet_type = 'event')
   execute function events.tg_packet_store__take_event_time();
 
 create trigger _610_fill_event after insert on public.packet_store
-  for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  for each row when (new.packet_type = 'event')
   execute function events.tg_packet_store__fill_event();
 create trigger _610_fill_event_changed after update on public.packet_store
   for each row when (
     (old.packet_type = 'event' or new.packet_type = 'event')
     and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
       or new."timestamp" <> old."timestamp"
-      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent')
-    and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent'))
   execute function events.tg_packet_store__fill_event();
 --! EndIncluded 110-events/020-agent-memory-events.sql
 --! Included 110-events/030-reasoning-traces.sql
@@ -19299,15 +19267,13 @@ comment on function events.tg_packet_store__fill_reasoning is
   'can''t write traces.';
 
 create trigger _610_fill_reasoning after insert on public.packet_store
-  for each row when (
-    new.packet_type = 'reasoning_trace' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  for each row when (new.packet_type = 'reasoning_trace')
   execute function events.tg_packet_store__fill_reasoning();
 create trigger _610_fill_reasoning_changed after update on public.packet_store
   for each row when (
     (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
     and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
-      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent')
-    and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent'))
   execute function events.tg_packet_store__fill_reasoning();
 --! EndIncluded 110-events/030-reasoning-traces.sql
 --! Included 120-tasks/000-schema.sql
@@ -32988,7 +32954,7 @@ begin
   project_id := packets.project_or_default(project_id, scope);
   perform packets.check_scope(scope, project_id);
   -- It is no part of the session that is scanned below, and would be kept until the memory with it is refused.
-  perform secrets.guard(jsonb_build_object('project_id', project_id), me.tenant_id, 'session_archives', 'ARCHIVE', false, false);
+  perform secrets.guard(jsonb_build_object('project_id', project_id), me.tenant_id, 'session_archives', 'ARCHIVE', false);
   document := archive.allowed_document(session, coalesce(
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
   answer.document := document::text;
@@ -35917,558 +35883,3 @@ grant execute on function
 to l9_admin;
 grant execute on function public.scan_for_secrets to l9_admin;
 --! EndIncluded 225-secret-scan/010-scan-for-secrets.sql
---! Included 230-legacy/000-schema.sql
-create schema legacy;
-comment on schema legacy is
-  'The import of memories from the old memory.* tables. Nothing here is granted to any caller.';
-grant usage on schema legacy to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 230-legacy/000-schema.sql
---! Included 230-legacy/010-legacy-ids.sql
--- What became of each row of the old tables. The functions of this chapter write and read it, and a trigger of
--- packet_store clears what it holds of deleted memories.
-
-create function legacy.tg_packet_store__forget_legacy()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  update legacy.legacy_ids i set source_hash = null, content_hash = null, leftover = null
-  from old_rows o
-  where i.new_id = o.packet_id;
-  return null;
-end
-$$;
-
-comment on function legacy.tg_packet_store__forget_legacy is
-  'When a memory is deleted, clears what the list of old ids holds of its content; the ids stay. Definer: nobody '
-  'else writes that list.';
-
-create table legacy.legacy_ids (
-  source text not null,
-  source_table text not null,
-  source_id text not null,
-  new_id uuid not null,
-  outcome text not null,
-  source_hash bytea,
-  content_hash bytea,
-  leftover jsonb,
-  moved_at timestamptz not null default clock_timestamp(),
-  primary key (source, source_table, source_id),
-  constraint legacy_outcome_known check (outcome in ('moved', 'merged', 'recorded')),
-  constraint legacy_hashes_sha256 check (octet_length(source_hash) = 32 and octet_length(content_hash) = 32)
-);
-
-create index legacy_ids_new_idx on legacy.legacy_ids (new_id);
-
-comment on table legacy.legacy_ids is
-  'What became of each row of the old tables. An entry outlives its memory, so that a memory deleted here is not '
-  'imported again.';
-comment on column legacy.legacy_ids.source is 'The database that the row came from.';
-comment on column legacy.legacy_ids.source_table is 'The old table, such as memory.long_term.';
-comment on column legacy.legacy_ids.source_id is 'The id of the row in the old table, as text.';
-comment on column legacy.legacy_ids.new_id is 'The memory (packet_id) or audit row (audit_id) that the row became.';
-comment on column legacy.legacy_ids.outcome is
-  'moved: the row became a memory of its own; merged: a memory with the same content already existed; recorded: the '
-  'row became a row of audit_log.';
-comment on column legacy.legacy_ids.source_hash is
-  'SHA-256 of the old content, unchanged (for an audit row, of the whole row). Null once the memory is deleted.';
-comment on column legacy.legacy_ids.content_hash is
-  'The content hash, computed like packet_store.content_hash. Null once the memory is deleted.';
-comment on column legacy.legacy_ids.leftover is
-  'For a merged row, what the existing memory does not contain: metadata, tags, unmapped columns. Null once the '
-  'memory is deleted.';
-comment on column legacy.legacy_ids.moved_at is 'When the row was imported.';
-
-alter table legacy.legacy_ids enable row level security;
-alter table legacy.legacy_ids force row level security;
-
-create policy definer_functions on legacy.legacy_ids to l9_owner using (true);
-comment on policy definer_functions on legacy.legacy_ids is
-  'The functions of schema legacy read and write it. Nobody else does.';
-
-create trigger _900_forget_legacy after delete on public.packet_store
-  referencing old table as old_rows
-  for each statement execute function legacy.tg_packet_store__forget_legacy();
--- There is no grant on legacy_ids: it names memories of every tenant and scope.
---! EndIncluded 230-legacy/010-legacy-ids.sql
---! Included 230-legacy/020-require-legacy-import.sql
--- The check that an import by l9-memory migrate-legacy is running. import_legacy() and import_legacy_audit() begin
--- with it.
--- These policies and the trigger have no effect unless is_legacy_import().
-
-create function legacy.require_legacy_import()
-returns void
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if not packets.is_legacy_import() then
-    perform identity.raise_error('L9SCP', 'only l9_owner may import old memories, through l9-memory migrate-legacy');
-  end if;
-end
-$$;
-
-comment on function legacy.require_legacy_import is 'Raises L9SCP unless is_legacy_import().';
---! EndIncluded 230-legacy/020-require-legacy-import.sql
---! Included 230-legacy/030-check-legacy.sql
--- Policies and a trigger of packet_store that replace those of every other write while an import runs, so that old
--- memories keep their writers and times.
-
-create policy definer_legacy_reads on public.packet_store for select to l9_owner
-  using ((select packets.is_legacy_import()));
-create policy definer_legacy_imports on public.packet_store for insert to l9_owner
-  with check ((select packets.is_legacy_import()));
-create policy definer_legacy_merges on public.packet_store for update to l9_owner
-  using ((select packets.is_legacy_import()));
-comment on policy definer_legacy_reads on public.packet_store is
-  'While l9_owner imports old memories, it searches for duplicates and compares what it imported.';
-comment on policy definer_legacy_imports on public.packet_store is
-  'While l9_owner imports old memories, it inserts them; tg_packet_store__check_legacy checks them.';
-comment on policy definer_legacy_merges on public.packet_store is
-  'While l9_owner imports old memories, an existing memory takes the longer life, the higher importance and the '
-  'tags of its duplicate.';
-
-create function legacy.tg_packet_store__check_legacy()
-returns trigger
-language plpgsql set search_path = ''
-as $$
-declare
-  has_projects boolean;
-begin
-  if not exists (
-    select from public.actors a
-    where a.tenant_id = new.tenant_id and a.creator = new.metadata ->> 'creator' and a.source = new.metadata ->> 'source') then
-    perform identity.raise_error('L9VAL', 'metadata: creator and source must be those of an actor of the tenant', 'metadata');
-  end if;
-  select s.is_project_scoped into has_projects from public.scopes s
-  where s.tenant_id = new.tenant_id and s.scope = new.scope;
-  if has_projects is null then
-    perform identity.raise_error('L9VAL', 'scope: must be a scope of the tenant', 'scope');
-  elsif has_projects <> (new.project_id is not null) then
-    perform identity.raise_error('L9VAL', 'project_id: required in a scope with projects, and not allowed in others', 'project_id');
-  end if;
-  return new;
-end
-$$;
-
-comment on function legacy.tg_packet_store__check_legacy is
-  'Checks an imported memory in place of the stamp and the scope check: its writer must be an actor of the tenant, '
-  'and its scope and project must fit together.';
-
-create trigger _300_check_legacy before insert or update on public.packet_store
-  for each row when (current_user = 'l9_owner' and packets.is_legacy_import())
-  execute function legacy.tg_packet_store__check_legacy();
---! EndIncluded 230-legacy/030-check-legacy.sql
---! Included 230-legacy/040-legacy-uuid.sql
--- The id that an old row gets if its own can't be used. classify_legacy_row() calls it.
-
-create function legacy.legacy_uuid(source text, source_table text, source_id text, created timestamptz)
-returns uuid
-language sql immutable parallel safe set search_path = ''
-begin atomic
-  with parts as (
-    select substring(pg_catalog.sha256(pg_catalog.convert_to(
-        pg_catalog.jsonb_build_array(source, source_table, source_id)::text, 'UTF8')) from 1 for 16) as hash,
-      substring(pg_catalog.int8send(greatest(0, floor(extract(epoch from created) * 1000))::bigint) from 3 for 6) as time
-  ), timed as (
-    select overlay(hash placing coalesce(time, '\x000000000000') from 1 for 6) as bytes from parts
-  ), versioned as (
-    select pg_catalog.set_byte(
-      pg_catalog.set_byte(bytes, 6, pg_catalog.get_byte(bytes, 6) & 15 | 112), 8, pg_catalog.get_byte(bytes, 8) & 63 | 128) as bytes
-    from timed
-  )
-  select pg_catalog.encode(bytes, 'hex')::uuid from versioned;
-end;
-
-comment on function legacy.legacy_uuid is
-  'The id for an old row whose own id is not a UUID or is already used: a version 7 UUID made of its time and a '
-  'hash of its origin. The same row always gets the same id.';
---! EndIncluded 230-legacy/040-legacy-uuid.sql
---! Included 230-legacy/050-classify-legacy-row.sql
--- Decides for each old row what an import does with it. preview_legacy() shows the answer and import_legacy() carries
--- it out, so that both agree.
-
--- Sequential scans are off because the plans are cached while the tables are still empty, and the tables then grow.
-create function legacy.classify_legacy_row(source text, source_table text, tenant_id uuid, records jsonb)
-returns table (
-  place bigint,
-  source_id text,
-  reason text,
-  packet_id uuid,
-  existing_id uuid,
-  first_place bigint,
-  first_packet_id uuid,
-  duplicate_key text,
-  packet_type text,
-  envelope jsonb,
-  provenance jsonb,
-  metadata jsonb,
-  leftover jsonb,
-  tags text[],
-  ttl timestamptz,
-  longest_ttl timestamptz,
-  importance real,
-  highest_importance real,
-  scope text,
-  project_id text,
-  user_id uuid,
-  created timestamptz,
-  updated timestamptz,
-  thread_id text,
-  correlation_id text,
-  session_id text,
-  trace_id text,
-  access_count bigint,
-  last_accessed timestamptz,
-  source_hash bytea,
-  content_hash bytea,
-  embedding text
-)
-language sql stable set search_path = '' set enable_seqscan = off set jit = off
-as $$
-  with input as materialized (
-    select e.place, r.*,
-      pg_catalog.sha256(pg_catalog.convert_to(r.content, 'UTF8')) as source_hash,
-      packets.content_hash(r.content) as content_hash, packets.text_identity(r.content) as text_identity,
-      octet_length(r.metadata::text) > packets.max_metadata_bytes() as has_much_metadata
-    from jsonb_array_elements(records) with ordinality as e (record, place)
-    cross join lateral jsonb_to_record(e.record) as r (
-      source_id text, id uuid, content text, hash text, kind text, scope text, project_id text, user_id uuid, tags text[],
-      importance real, ttl timestamptz, created timestamptz, updated timestamptz, thread_id text, correlation_id text,
-      session_id text, trace_id text, access_count bigint, last_accessed timestamptz, metadata jsonb, legacy jsonb,
-      embedding text)
-  ), trimmed as (
-    select g.*,
-      g.legacy || case when g.has_much_metadata then jsonb_build_object('metadata', g.metadata) else '{}' end as all_legacy,
-      case when g.has_much_metadata
-        then jsonb_build_object('creator', g.metadata -> 'creator', 'source', g.metadata -> 'source', 'agent', g.metadata -> 'agent')
-        else g.metadata
-      end as small_metadata
-    from input g
-  ), sized as (
-    select k.*, octet_length(jsonb_build_object('legacy', k.all_legacy)::text) as legacy_bytes,
-      -- What else makes a message a duplicate.
-      case when k.kind = 'message' then
-        jsonb_build_array(k.thread_id, extract(epoch from k.created), packets.speaker_of(k.kind, k.small_metadata, k.content)) end as turn
-    from trimmed k
-  ), used_ids as materialized (
-    select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
-  ), same_content as materialized (
-    -- The hash is the only condition, so that the planner uses its index.
-    select p.packet_id, p.identity_hash, p.tenant_id, p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id,
-      case when p.packet_type = 'message' then jsonb_build_array(p.thread_id, extract(epoch from p."timestamp"), p.speaker) end as turn
-    from public.packet_store p where p.identity_hash = any (array(select g.text_identity from input g))
-  ), classified as materialized (
-    select s.*, j.reason, a.packet_id as existing_id,
-      case
-        when s.id is not null and not exists (select from used_ids t where t.packet_id = s.id) then s.id
-        else legacy.legacy_uuid(classify_legacy_row.source, classify_legacy_row.source_table, s.source_id, s.created)
-      end as packet_id
-    from sized s
-    cross join lateral (
-      select case
-        when s.content is null or identity.is_blank(s.content) then 'blank'
-        when octet_length(s.content) > packets.max_content_bytes() then 'long'
-        when s.legacy_bytes > packets.max_envelope_bytes() then 'large'
-        when s.hash <> encode(s.source_hash, 'hex') then 'garbled'
-      end as reason
-    ) j
-    left join same_content a
-      on j.reason is null
-      and a.identity_hash = s.text_identity
-      and a.tenant_id = classify_legacy_row.tenant_id
-      and a.scope = s.scope
-      and a.project_id is not distinct from s.project_id
-      and a.branch is null
-      and a.packet_type = s.kind
-      and a.turn is not distinct from s.turn
-      and a.org_id is null
-      and a.user_id is not distinct from s.user_id
-  )
-  select f.place, f.source_id, f.reason, f.packet_id, f.existing_id,
-    first_value(f.place) over ordered, first_value(f.packet_id) over ordered,
-    encode(pg_catalog.sha256(f.text_identity || pg_catalog.convert_to(
-      (jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id) || coalesce(f.turn, '[]'))::text, 'UTF8')), 'base64'),
-    f.kind,
-    jsonb_build_object('content', f.content)
-      || case when f.legacy_bytes > packets.max_metadata_bytes() then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
-    jsonb_build_object('legacy', case
-      when f.legacy_bytes <= packets.max_metadata_bytes() then f.all_legacy
-      else jsonb_build_object('source', f.all_legacy -> 'source', 'table', f.all_legacy -> 'table', 'id', f.all_legacy -> 'id',
-        'more', 'envelope.legacy')
-    end),
-    f.small_metadata,
-    f.all_legacy || jsonb_build_object('metadata', f.metadata, 'tags', f.tags),
-    f.tags,
-    f.ttl, case when count(f.ttl) over duplicates = count(*) over duplicates then max(f.ttl) over duplicates end,
-    f.importance, max(f.importance) over duplicates,
-    f.scope, f.project_id, f.user_id, f.created, f.updated, f.thread_id, f.correlation_id, f.session_id, f.trace_id,
-    f.access_count, f.last_accessed, f.source_hash, f.content_hash, f.embedding
-  from classified f
-  window
-    duplicates as (partition by f.reason, f.text_identity, f.scope, f.project_id, f.kind, f.user_id, f.turn),
-    ordered as (duplicates order by f.place)
-$$;
-
-comment on function legacy.classify_legacy_row is
-  'What importing these old rows would do, with a reason for each row that can''t be imported; changes nothing. It '
-  'finds no duplicates unless is_legacy_import().';
---! EndIncluded 230-legacy/050-classify-legacy-row.sql
---! Included 230-legacy/060-preview-legacy.sql
--- What an import would do. l9-memory migrate-legacy calls it for a dry run.
-
-create type legacy.legacy_outcome as (
-  source_id text,
-  outcome text,
-  packet_id uuid,
-  duplicate_key text,
-  has_vector boolean
-);
-
-comment on type legacy.legacy_outcome is
-  'What became of an old row: moved or merged with the resulting memory and whether its vector was imported, or the '
-  'reason why it was not imported.';
-
-create function legacy.preview_legacy(source text, source_table text, tenant_id uuid, records jsonb)
-returns setof legacy.legacy_outcome
-language sql stable set search_path = ''
-as $$
-  select j.source_id,
-    case
-      when j.reason is not null then j.reason
-      when j.existing_id is not null or j.first_place < j.place then 'merged'
-      else 'moved'
-    end,
-    case when j.reason is null then coalesce(j.existing_id, j.first_packet_id) end,
-    j.duplicate_key,
-    false
-  from legacy.classify_legacy_row(source, source_table, tenant_id, records) j
-  order by j.place
-$$;
-
-comment on function legacy.preview_legacy is 'What import_legacy() would do; changes nothing.';
---! EndIncluded 230-legacy/060-preview-legacy.sql
---! Included 230-legacy/070-import-legacy.sql
--- Imports old memories, with one statement for each batch. l9-memory migrate-legacy calls import_legacy() until no
--- rows are left.
-
-create function legacy.import_legacy(
-  source text, source_table text, tenant_id uuid, records jsonb, model text, dimensions integer, is_present_model boolean)
-returns setof legacy.legacy_outcome
-language plpgsql volatile set search_path = '' set enable_seqscan = off set jit = off
-as $$
-#variable_conflict use_column
-declare
-  outcomes legacy.legacy_outcome[];
-begin
-  perform legacy.require_legacy_import();
-  with classified as materialized (
-    select j.*,
-      case when j.embedding is not null
-        then rtrim(j.embedding, ']') || repeat(',0', 1536 - import_legacy.dimensions) || ']' end as padded
-    from legacy.classify_legacy_row(import_legacy.source, import_legacy.source_table, import_legacy.tenant_id, records) j
-  ), all_tags as (
-    select t.first_place, array_agg(t.tag order by t.tag_place) as tags
-    from (
-      select j.first_place, btrim(tag.tag) as tag, min(j.place * 1000 + tag.place) as tag_place
-      from classified j, unnest(j.tags) with ordinality as tag (tag, place)
-      where j.reason is null and btrim(tag.tag) <> ''
-      group by 1, 2
-    ) t
-    group by t.first_place
-  ), inserted as (
-    insert into public.packet_store (
-      packet_id, packet_type, envelope, provenance, metadata, thread_id, tags, ttl, project_id, scope, importance_score,
-      access_count, last_accessed, tenant_id, user_id, correlation_id, session_id, trace_id, "timestamp", created_at, updated_at)
-    select j.packet_id, j.packet_type, j.envelope, j.provenance, j.metadata, j.thread_id, coalesce(t.tags[:packets.max_tags()], '{}'),
-      j.longest_ttl, j.project_id, j.scope, j.highest_importance, coalesce(j.access_count, 0), j.last_accessed,
-      import_legacy.tenant_id, j.user_id, j.correlation_id, j.session_id, j.trace_id,
-      coalesce(j.created, now()), coalesce(j.created, now()), coalesce(j.updated, j.created, now())
-    from classified j
-    left join all_tags t on t.first_place = j.place
-    where j.reason is null and j.existing_id is null and j.first_place = j.place
-    order by j.place
-    on conflict do nothing
-    returning packet_store.packet_id
-  ), improved as (
-    update public.packet_store p set
-      ttl = case when p.ttl is null or j.longest_ttl is null then null else greatest(p.ttl, j.longest_ttl) end,
-      importance_score = greatest(p.importance_score, j.highest_importance),
-      tags = (p.tags || array(select tag from unnest(t.tags) as tag where tag <> all (p.tags)))[:packets.max_tags()],
-      updated_at = clock_timestamp()
-    from classified j
-    left join all_tags t on t.first_place = j.place
-    where p.packet_id = j.existing_id and j.first_place = j.place
-      and (p.ttl < j.longest_ttl or (p.ttl is not null and j.longest_ttl is null)
-        or p.importance_score < j.highest_importance
-        or (cardinality(p.tags) < packets.max_tags() and not coalesce(t.tags, '{}') <@ p.tags))
-  ), results as (
-    select j.*, coalesce(j.existing_id, i.packet_id) as new_id,
-      case
-        when j.reason is not null then j.reason
-        when coalesce(j.existing_id, i.packet_id) is null then 'again'
-        when j.existing_id is not null or j.first_place < j.place then 'merged'
-        else 'moved'
-      end as outcome
-    from classified j
-    left join inserted i on i.packet_id = j.first_packet_id and j.reason is null
-  ), recorded as (
-    insert into legacy.legacy_ids (source, source_table, source_id, new_id, outcome, source_hash, content_hash, leftover)
-    select import_legacy.source, import_legacy.source_table, l.source_id, l.new_id, l.outcome, l.source_hash, l.content_hash,
-      case when l.outcome = 'merged' then l.leftover end
-    from results l
-    where l.outcome in ('moved', 'merged')
-  ), embedded as (
-    insert into public.memory_embeddings (
-      packet_id, embedding_type, model, vector, tenant_id, user_id, project_id, scope, ttl, correlation_id, session_id, trace_id)
-    select v.new_id, 'content', import_legacy.model, extensions.l2_normalize(v.vector), import_legacy.tenant_id, v.user_id,
-      v.project_id, v.scope, v.longest_ttl, v.correlation_id, v.session_id, v.trace_id
-    from (
-      select l.*, case when pg_input_is_valid(l.padded, 'extensions.vector(1536)') then l.padded::extensions.vector(1536) end as vector
-      from results l
-      where l.outcome = 'moved' and l.padded is not null
-    ) v
-    where extensions.vector_norm(v.vector) > 0
-    returning memory_embeddings.packet_id
-  )
-  select array_agg(row(l.source_id, l.outcome, l.new_id, l.duplicate_key, e.packet_id is not null)::legacy.legacy_outcome
-    order by l.place)
-  into outcomes
-  from results l
-  left join embedded e on e.packet_id = l.new_id and l.outcome = 'moved';
-
-  -- A memory whose vector was imported needs no embedding, unless its text is long and its chunks still do.
-  if is_present_model then
-    delete from embeddings.pending_embeddings q
-    using unnest(outcomes) o, public.packet_store p
-    where o.has_vector and q.packet_id = o.packet_id and q.model = import_legacy.model and p.packet_id = o.packet_id
-      and octet_length(p.envelope ->> 'content') <= 1000;
-  end if;
-  return query select o.* from unnest(outcomes) o;
-end
-$$;
-
-comment on function legacy.import_legacy is
-  'Imports old rows into packet_store and their vectors into memory_embeddings, and records what became of each, in '
-  'one transaction. It works only if is_legacy_import(): even with a grant, no other role could insert through it.';
---! EndIncluded 230-legacy/070-import-legacy.sql
---! Included 230-legacy/080-compare-legacy.sql
--- Compares old rows with what they became here. l9-memory migrate-legacy calls it to find what is new, and again to
--- verify the import.
-
-create function legacy.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
-returns table (source_id text, state text)
-language sql stable set search_path = '' set enable_seqscan = off set jit = off
-as $$
-  with recorded as materialized (
-    select i.source_id, i.new_id, i.outcome, i.source_hash, i.content_hash, i.moved_at
-    from legacy.legacy_ids i
-    where i.source = compare_legacy.source and i.source_table = compare_legacy.source_table
-      and i.source_id = any (source_ids)
-  ), present as materialized (
-    select p.packet_id, p.content_hash, packets.content_hash(p.envelope ->> 'content') as hash_now, p.updated_at
-    from public.packet_store p
-    where p.packet_id = any (array(select k.new_id from recorded k))
-  )
-  select o.source_id,
-    case
-      when k.source_id is null then 'new'
-      when k.outcome = 'recorded' and encode(k.source_hash, 'hex') is distinct from o.hash then 'changed'
-      when k.outcome = 'recorded' then 'kept'
-      when h.packet_id is null then 'gone'
-      when encode(k.source_hash, 'hex') is distinct from o.hash then 'changed'
-      when h.hash_now = k.content_hash and h.content_hash = k.content_hash then 'kept'
-      when h.updated_at > k.moved_at then 'edited'
-      else 'different'
-    end
-  from unnest(source_ids, source_hashes) with ordinality as o (source_id, hash, place)
-  left join recorded k on k.source_id = o.source_id
-  left join present h on h.packet_id = k.new_id
-  order by o.place
-$$;
-
-comment on function legacy.compare_legacy is
-  'The state of old rows, given their ids and the hashes of their contents: new (not imported), kept (identical '
-  'here), edited (changed here since), gone (deleted here since), changed (changed in the old table after the '
-  'import), or different, which should not occur.';
-
-create function legacy.compare_legacy_actors(source text, source_table text, writers jsonb)
-returns table (source_id text)
-language sql stable set search_path = '' set enable_seqscan = off set jit = off
-as $$
-  select w.source_id
-  from jsonb_to_recordset(writers) as w (
-    source_id text, occurred_at timestamptz, caller text, creator text, source text, tool_name text)
-  join legacy.legacy_ids i
-    on i.source = compare_legacy_actors.source and i.source_table = compare_legacy_actors.source_table and i.source_id = w.source_id
-  left join public.audit_log a on i.outcome = 'recorded' and a.audit_id = i.new_id and a.occurred_at = w.occurred_at
-  left join public.packet_store p on i.outcome = 'moved' and p.packet_id = i.new_id
-  where i.outcome = 'recorded'
-      and (a.caller, a.creator, a.source, a.tool_name) is distinct from (w.caller, w.creator, w.source, w.tool_name)
-    or p.packet_id is not null
-      and (p.metadata ->> 'creator', p.metadata ->> 'source') is distinct from (w.creator, w.source)
-$$;
-
-comment on function legacy.compare_legacy_actors is
-  'The ids of those of the given imported rows whose audit row or memory names other writers than given: caller, '
-  'creator, source and tool_name of an audit row (found by occurred_at), creator and source of a memory. Merged '
-  'rows keep the writer of the memory that they were merged into, and are not compared.';
---! EndIncluded 230-legacy/080-compare-legacy.sql
---! Included 230-legacy/090-import-legacy-audit.sql
--- Imports the rows of the old audit tables. l9-memory migrate-legacy calls import_legacy_audit() after the memories,
--- so that audit rows refer to them.
-
-create function legacy.write_legacy_audit(tenant_id uuid, rows jsonb)
-returns void
-language sql volatile set search_path = ''
-begin atomic
-  insert into public.audit_log (
-    audit_id, occurred_at, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details)
-  select r.audit_id, r.occurred_at, r.operation, r.table_name, r.row_id, tenant_id, r.project_id, r.scope,
-    case when r.sqlstate is null then 'success' else 'error' end, r.sqlstate,
-    coalesce(r.details, '{}') || jsonb_build_object(
-      'caller', r.caller, 'creator', r.creator, 'source', r.source, 'tool_name', r.tool_name)
-  from jsonb_to_recordset(rows) as r (
-    audit_id uuid, occurred_at timestamptz, operation text, table_name text, row_id uuid, project_id text, scope text,
-    caller text, creator text, source text, tool_name text, sqlstate text, details jsonb);
-end;
-
-comment on function legacy.write_legacy_audit is
-  'Adds rows of the old audit tables to audit_log with their original times and callers. Only import_legacy_audit() '
-  'calls it.';
-
--- A row about an old memory gets the id that the memory has here, if the list of old ids names exactly one.
-create function legacy.import_legacy_audit(source text, source_table text, tenant_id uuid, records jsonb)
-returns bigint
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  rows jsonb;
-begin
-  perform legacy.require_legacy_import();
-  -- An audit row about an old memory is attached to the memory it became.
-  select jsonb_agg(e.record || jsonb_build_object(
-    'audit_id', uuidv7(),
-    'row_id', coalesce(
-      (select (array_agg(i.new_id))[1] from legacy.legacy_ids i
-        where i.source = import_legacy_audit.source
-          and i.source_table = any (array(select jsonb_array_elements_text(e.record -> 'row_tables')))
-          and i.source_id = e.record ->> 'row'
-        having count(*) = 1),
-      case when pg_input_is_valid(e.record ->> 'row', 'uuid') then (e.record ->> 'row')::uuid end)))
-  into rows
-  from jsonb_array_elements(records) as e (record);
-
-  perform legacy.write_legacy_audit(import_legacy_audit.tenant_id, rows);
-  insert into legacy.legacy_ids (source, source_table, source_id, new_id, outcome, source_hash)
-  select import_legacy_audit.source, import_legacy_audit.source_table, r.source_id, r.audit_id, 'recorded', decode(r.hash, 'hex')
-  from jsonb_to_recordset(rows) as r (source_id text, audit_id uuid, hash text);
-  return jsonb_array_length(records);
-end
-$$;
-
-comment on function legacy.import_legacy_audit is
-  'Imports old audit rows into audit_log and records which, in one transaction. It works only if '
-  'is_legacy_import().';
--- There is no grant on any function of this schema: l9_owner owns them.
---! EndIncluded 230-legacy/090-import-legacy-audit.sql

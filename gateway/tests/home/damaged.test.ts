@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnEmbedded } from '../../../db/tests/support/on-engine.ts';
-import { migrateLegacy } from '../../src/commands/migrate-legacy/index.ts';
+import { migrateLegacy } from '../../../tools/migrate-legacy/index.ts';
 import { platformAdmin } from '../../src/commands/platform-admin.ts';
 import { reembed } from '../../src/commands/reembed.ts';
 import { token } from '../../src/commands/token.ts';

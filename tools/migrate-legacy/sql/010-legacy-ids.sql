@@ -1,5 +1,9 @@
--- What became of each row of the old tables. The functions of this chapter write and read it, and a trigger of
--- packet_store clears what it holds of deleted memories.
+-- What became of each row of the old tables, in a schema that stays after the import. The functions of the import write
+-- and read it, and a trigger of packet_store clears what it holds of deleted memories.
+
+create schema legacy;
+comment on schema legacy is
+  'What became of the rows of the old memory.* tables. Nothing here is granted to anybody.';
 
 create function legacy.tg_packet_store__forget_legacy()
 returns trigger
@@ -58,7 +62,7 @@ alter table legacy.legacy_ids force row level security;
 
 create policy definer_functions on legacy.legacy_ids to l9_owner using (true);
 comment on policy definer_functions on legacy.legacy_ids is
-  'The functions of schema legacy read and write it. Nobody else does.';
+  'The import reads and writes it, and a trigger clears it. Nobody else does.';
 
 create trigger _900_forget_legacy after delete on public.packet_store
   referencing old table as old_rows
