@@ -35,18 +35,26 @@ export const uninstall = (query: Query): Promise<void> =>
     $$`,
   );
 
-/** Changes the schema in one transaction. While others use the memories for long, it tries again instead of blocking them. */
-async function change(query: Query, sql: string): Promise<void> {
-  const deadline = Date.now() + BUSY_FOR_MS;
-  for (;;) {
+const change = (query: Query, sql: string): Promise<void> =>
+  withLock(async () => {
     await query('begin read write');
     try {
       await query("set local lock_timeout = '1s'; lock table public.packet_store in access exclusive mode");
       await query(sql);
       await query('commit');
-      return;
     } catch (error) {
       await query('rollback').catch(() => {});
+      throw error;
+    }
+  });
+
+/** Does work that locks the table of memories, again while others hold it for long: who comes after them waits for that lock, too. */
+export async function withLock<T>(work: () => Promise<T>): Promise<T> {
+  const deadline = Date.now() + BUSY_FOR_MS;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
       if (sqlstateOf(error) !== SQLSTATE.lockNotAvailable) throw error;
       if (Date.now() > deadline)
         throw new LegacyProblem('packet_store is in use by a long transaction: run it again when that has ended');

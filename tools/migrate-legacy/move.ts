@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { sqlstateOf } from '../../gateway/src/errors.ts';
 import { auditMapper } from './audit.ts';
+import { withLock } from './install.ts';
 import { MAX_CONTENT, type MemoryRecord, type MemoryRules, memoryMapper, type OldRow } from './memory.ts';
 import { type OldId, type OldTable, type Query, readIds, readRows } from './source.ts';
 import { createTally, type Tally } from './tally.ts';
@@ -177,12 +178,13 @@ function memoryBatch(move: Move, table: OldTable, tally: Tally, seen: Set<string
     const place = [rules.source, table.name, move.tenantId, JSON.stringify(records)];
     let outcomes: Outcome[] = [];
     if (records.length > 0 && apply) {
-      outcomes = await move.target('select * from legacy_import.import_legacy($1, $2, $3, $4, $5, $6, $7)', [
-        ...place,
-        rules.model?.name ?? null,
-        rules.model?.dimensions ?? null,
-        rules.model?.name === move.presentModel,
-      ]);
+      const values = [...place, rules.model?.name ?? null, rules.model?.dimensions ?? null];
+      outcomes = await withLock(() =>
+        move.target('select * from legacy_import.import_legacy($1, $2, $3, $4, $5, $6, $7)', [
+          ...values,
+          rules.model?.name === move.presentModel,
+        ]),
+      );
     } else if (records.length > 0) {
       outcomes = await move.target('select * from legacy_import.preview_legacy($1, $2, $3, $4)', place);
     }

@@ -1,11 +1,12 @@
 -- Imports old memories, with one statement for each batch. l9-memory migrate-legacy calls import_legacy() until no
 -- rows are left.
 
--- Other writers of memories wait until the transaction ends, so that the triggers are off for this import alone.
+-- Other writers of memories wait until the transaction ends, so that the triggers are off for this import alone. Where one
+-- of them takes long, this fails within a second and is called again, because writers also wait behind one that waits.
 create function legacy_import.import_legacy(
   source text, source_table text, tenant_id uuid, records jsonb, model text, dimensions integer, is_present_model boolean)
 returns setof legacy_import.legacy_outcome
-language plpgsql volatile set search_path = '' set enable_seqscan = off set jit = off
+language plpgsql volatile set search_path = '' set enable_seqscan = off set jit = off set lock_timeout = '1s'
 as $$
 declare
   skipped constant text[] := legacy_import.skipped_triggers();
@@ -36,7 +37,8 @@ begin
       packet_id, packet_type, envelope, provenance, metadata, thread_id, tags, ttl, project_id, scope, importance_score,
       access_count, last_accessed, tenant_id, user_id, correlation_id, session_id, trace_id, "timestamp", created_at, updated_at)
     select j.packet_id, j.packet_type, j.envelope, j.provenance, j.metadata, j.thread_id,
-      coalesce(t.tags[:packets.max_tags()], '{}'), j.longest_ttl, j.project_id, j.scope, j.highest_importance, coalesce(j.access_count, 0), j.last_accessed,
+      coalesce(t.tags[:packets.max_tags()], '{}'), j.longest_ttl, j.project_id, j.scope, j.highest_importance,
+      coalesce(j.access_count, 0), j.last_accessed,
       import_legacy.tenant_id, j.user_id, j.correlation_id, j.session_id, j.trace_id,
       coalesce(j.created, now()), coalesce(j.created, now()), coalesce(j.updated, j.created, now())
     from classified j
