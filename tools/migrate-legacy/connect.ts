@@ -53,7 +53,8 @@ async function embeddedOwner(config: Config): Promise<Connection> {
   const lock = await takeHome(config);
   try {
     const database = await openEmbedded(config, createLogger(config.logLevel, 2));
-    const client = await database.pool.connect();
+    // The pool of jobs, because statements of callers end after some seconds.
+    const client = await database.workerPool.connect();
     await client.query('set session authorization l9_owner');
     await client.query(SESSION);
     return {
