@@ -34,8 +34,15 @@ export default {
       name: 'no-import-from-tests-or-bench',
       comment: 'The product does not rest on its tests, benches or scripts.',
       severity: 'error',
-      from: { path: src },
+      from: { path: [src, '^tools/'], pathNot: '/tests/' },
       to: { path: '^(bench|db|scripts|gateway/tests)/' },
+    },
+    {
+      name: 'no-tool-unless-asked',
+      comment: 'A tool is loaded only when its command is called.',
+      severity: 'error',
+      from: { path: src },
+      to: { path: '^tools/', dynamic: false },
     },
     {
       name: 'no-unlayered-file',

@@ -10,7 +10,7 @@ process.env.GRAPHILE_ENV ??= 'development';
 if (process.env.NODE_ENV === 'test') delete process.env.NODE_ENV;
 
 export default {
-  roots: ['<rootDir>/db/tests', '<rootDir>/gateway/tests', '<rootDir>/tests'],
+  roots: ['<rootDir>/db/tests', '<rootDir>/gateway/tests', '<rootDir>/tools', '<rootDir>/tests'],
   testMatch: ['**/*.test.ts'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {},

@@ -278,7 +278,7 @@ program
   .option('--skip <reasons>', 'with --drop: also drop rows that were not moved for these reasons', list)
   .option('--json', 'print the report as JSON')
   .action(async (options) => {
-    const { migrateLegacy } = await import('./commands/migrate-legacy/index.ts');
+    const { migrateLegacy } = await import('../../tools/migrate-legacy/index.ts');
     process.exitCode = await migrateLegacy(process.env, options);
   });
 

@@ -30,7 +30,7 @@ return pg_catalog.regexp_replace(pg_catalog.regexp_replace(path, '^\$\.', ''), '
 comment on function secrets.field_of is 'The path of a finding in a row as an error names it.';
 
 -- The settings of the tenant decide: redact all, refuse at the first finding, or audit up to 1000 of them.
-create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, only_audits boolean, redacts boolean)
+create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, redacts boolean)
 returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -40,13 +40,10 @@ declare
 begin
   if fields = '{}' then
     return null;
-  elsif only_audits then
-    on_secret := 'allow';
-  else
-    on_secret := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
-    if on_secret = 'redact' and not redacts then
-      on_secret := 'refuse';
-    end if;
+  end if;
+  on_secret := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
+  if on_secret = 'redact' and not redacts then
+    on_secret := 'refuse';
   end if;
   if on_secret = 'redact' then
     select v.redacted, v.replaced into redaction
@@ -118,7 +115,7 @@ grant execute on function secrets.redacted_count, secrets.as_stored to l9_agent,
 create function secrets.refuse_in(fields jsonb) returns void
 language sql volatile security definer set search_path = ''
 begin atomic
-  select secrets.guard(fields, identity.current_tenant_id(), 'packet_store', 'INSERT', false, false)
+  select secrets.guard(fields, identity.current_tenant_id(), 'packet_store', 'INSERT', false)
   where not exists (
     select from public.secret_settings s where s.tenant_id = identity.current_tenant_id() and s.on_secret <> 'refuse');
 end;
@@ -146,7 +143,7 @@ comment on function secrets.guarded_columns is
 -- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
 -- ask for a look.
 create procedure secrets.guard_table(
-  guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true,
+  guarded regclass, except_columns text[] default '{}', redacts boolean default true,
   then_do text default '', refused_columns text[] default '{}')
 language plpgsql set search_path = '' as $$
 declare
@@ -172,11 +169,11 @@ begin
       if not secrets.needs_look(texts, own_test, false) then
         return new;
       end if;
-      %9$s
-      changed := secrets.guard(jsonb_strip_nulls(jsonb_build_object(%3$s)), new.tenant_id, %4$L, tg_op, %5$s, %8$L);
+      %8$s
+      changed := secrets.guard(jsonb_strip_nulls(jsonb_build_object(%3$s)), new.tenant_id, %4$L, tg_op, %7$L);
       if changed is not null then
+        %5$s
         %6$s
-        %7$s
       end if;
       return new;
     end
@@ -186,7 +183,7 @@ begin
       from unnest(all_columns) as c),
     (select string_agg(format('%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end', c), ', ')
       from unnest(columns) as c),
-    name, passes_when,
+    name,
     (select string_agg(format('if changed ? %1$L then new.%1$I := %2$s; end if;', c.column_name,
         case a.atttypid
           when 'text'::regtype then format('changed ->> %L', c.column_name)
@@ -199,8 +196,8 @@ begin
     (select string_agg(format(
         'perform secrets.guard(jsonb_strip_nulls(jsonb_build_object('
           '%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end)), '
-          'new.tenant_id, %2$L, tg_op, %3$s, false);',
-        c, name, passes_when), E'\n      ')
+          'new.tenant_id, %2$L, tg_op, false);',
+        c, name), E'\n      ')
       from unnest(refused_columns) as c));
   execute format('comment on function secrets.tg_%s__guard_secrets() is %L', name,
     'Refuses, redacts or audits secrets in what a caller writes, as the tenant set. guard_table() made it for the columns of its '
@@ -212,7 +209,7 @@ begin
     (select string_agg(format('%I', c), ', ') from unnest(all_columns) as c), guarded, name);
 end $$;
 comment on procedure secrets.guard_table is
-  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they '
-  'are written. except_columns are left out; passes_when is a condition under which secrets are only audited; redacts is false '
-  'for a table whose texts cannot be replaced, where they are refused instead, and refused_columns names the columns of another '
-  'table of which this is true; then_do is run after texts were redacted.';
+  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns '
+  'whenever they are written. except_columns are left out; redacts is false for a table whose texts cannot be '
+  'replaced, where they are refused instead, and refused_columns names the columns of another table of which this is '
+  'true; then_do is run after texts were redacted.';

@@ -12,8 +12,6 @@ begin
     return metadata;
   elsif jsonb_typeof(metadata -> 'speaker') = 'string' and packets.is_speaker(speaker) then
     return jsonb_set(metadata, '{speaker}', to_jsonb(speaker));
-  elsif packets.is_legacy_import() then
-    return metadata - 'speaker';
   end if;
   perform identity.raise_error('L9VAL', format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()), 'speaker');
   return null;
@@ -21,8 +19,7 @@ end
 $$;
 
 comment on function packets.with_trimmed_speaker is
-  'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name; the import of old '
-  'memories drops it instead.';
+  'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name.';
 
 -- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not
 -- reach.
@@ -75,8 +72,8 @@ begin
     end if;
   end if;
 
-  -- What the old tables hold is imported as it is.
-  if identity.may_hold_long_number(documents) and not packets.is_legacy_import()
+  -- What l9_owner itself imports was written elsewhere, and is kept as it is.
+  if identity.may_hold_long_number(documents) and identity.current_role_name() <> 'l9_owner'
     and (tg_op = 'INSERT' or (new.envelope, new.metadata, new.routing, new.provenance)
       is distinct from (old.envelope, old.metadata, old.routing, old.provenance)) then
     perform identity.check_numbers(new.envelope - 'content', 'envelope'), identity.check_numbers(new.metadata, 'metadata'),

@@ -4,7 +4,7 @@ create function packets.tg_packet_store__bound_importance() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
-  if identity.current_creator() is not null and not packets.is_legacy_import() then
+  if identity.current_creator() is not null then
     new.importance_score := least(
       new.importance_score, (identity.bounds_of(new.tenant_id, identity.current_creator())).max_importance);
   end if;

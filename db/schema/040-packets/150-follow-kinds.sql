@@ -175,5 +175,4 @@ comment on function packets.tg_packet_store__check_successor is
   'project and owner.';
 
 create trigger _400_check_successor before insert or update of envelope on public.packet_store
-  for each row when (new.envelope ? 'superseded_by' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function packets.tg_packet_store__check_successor();
+  for each row when (new.envelope ? 'superseded_by') execute function packets.tg_packet_store__check_successor();

@@ -92,16 +92,13 @@ end $$;
 comment on function events.tg_packet_store__check_envelope is
   'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value.';
 
--- The import of legacy memories takes their envelopes unchecked.
 create trigger _200_check_envelope before insert on public.packet_store
-  for each row when (
-    new.packet_type in ('event', 'reasoning_trace') and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  for each row when (new.packet_type in ('event', 'reasoning_trace'))
   execute function events.tg_packet_store__check_envelope();
 create trigger _200_check_envelope_changed before update of envelope, packet_type on public.packet_store
   for each row when (
     new.packet_type in ('event', 'reasoning_trace')
-    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope)
-    and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope))
   execute function events.tg_packet_store__check_envelope();
 
 grant execute on function events.check_word_of, events.check_event, events.check_reasoning to l9_agent, l9_admin;

@@ -77,17 +77,16 @@ comment on function events.tg_packet_store__take_event_time is
 
 -- After the envelope was checked, and before the event time is.
 create trigger _250_take_event_time before insert or update of envelope, packet_type on public.packet_store
-  for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  for each row when (new.packet_type = 'event')
   execute function events.tg_packet_store__take_event_time();
 
 create trigger _610_fill_event after insert on public.packet_store
-  for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  for each row when (new.packet_type = 'event')
   execute function events.tg_packet_store__fill_event();
 create trigger _610_fill_event_changed after update on public.packet_store
   for each row when (
     (old.packet_type = 'event' or new.packet_type = 'event')
     and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
       or new."timestamp" <> old."timestamp"
-      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent')
-    and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent'))
   execute function events.tg_packet_store__fill_event();

@@ -91,13 +91,11 @@ comment on function events.tg_packet_store__fill_reasoning is
   'traces.';
 
 create trigger _610_fill_reasoning after insert on public.packet_store
-  for each row when (
-    new.packet_type = 'reasoning_trace' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  for each row when (new.packet_type = 'reasoning_trace')
   execute function events.tg_packet_store__fill_reasoning();
 create trigger _610_fill_reasoning_changed after update on public.packet_store
   for each row when (
     (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
     and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
-      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent')
-    and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent'))
   execute function events.tg_packet_store__fill_reasoning();

@@ -86,7 +86,7 @@ begin
   project_id := packets.project_or_default(project_id, scope);
   perform packets.check_scope(scope, project_id);
   -- It is no part of the session that is scanned below, and would be kept until the memory with it is refused.
-  perform secrets.guard(jsonb_build_object('project_id', project_id), me.tenant_id, 'session_archives', 'ARCHIVE', false, false);
+  perform secrets.guard(jsonb_build_object('project_id', project_id), me.tenant_id, 'session_archives', 'ARCHIVE', false);
   document := archive.allowed_document(session, coalesce(
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
   answer.document := document::text;

@@ -56,8 +56,6 @@ const OTHER: Readonly<Record<string, string>> = {
   'graphile_migrate.current.content': 'written by migrations',
   'graphile_migrate.migrations.filename': 'written by migrations',
   'importance.memory_access_log.access_context': 'the name of a function',
-  'legacy.legacy_ids.source_id': 'an id of an older database',
-  'legacy.legacy_ids.leftover': 'what an import could not take over; it is found by a scan of the older database',
   'public.orgs.name': 'written by administrators',
   'public.scopes.description': 'written by administrators',
   'public.memory_kinds': 'rules that administrators write',

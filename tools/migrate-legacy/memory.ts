@@ -1,5 +1,6 @@
-// Converts an old row to a record for legacy.import_legacy(), or returns why it cannot be one. Values without a field of
+// Converts an old row to a record for legacy_import.import_legacy(), or returns why it cannot be one. Values without a field of
 // their own go into `legacy`, which becomes part of the provenance of the memory, so that nothing is lost silently.
+import { isProject } from '../../gateway/src/input/names.ts';
 import type { Column, Mapping, MemoryField } from './columns.ts';
 import { isObject, numberOf, parseJson } from './json.ts';
 import type { Tally } from './tally.ts';
@@ -74,10 +75,9 @@ export type Judged = { record: MemoryRecord } | { reason: Reason };
 
 export type Reason = 'deleted' | 'expired' | 'long' | 'scope' | 'project';
 
-const MAX_CONTENT = 1_048_576;
+export const MAX_CONTENT = 1_048_576;
 const MAX_TAGS = 64;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-const PROJECT = /^[A-Za-z0-9._/@:+-]{1,200}$/;
 
 export const isUuid = (value: unknown): value is string => typeof value === 'string' && UUID.test(value);
 
@@ -111,7 +111,7 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
     if (hasProjects === undefined) return { reason: 'scope' };
     const oldProject = text('project') ?? nonEmpty(metadata.project_id) ?? nonEmpty(metadata.project);
     const project = hasProjects ? (oldProject ?? rules.defaultProject) : null;
-    if (hasProjects && (project === null || !PROJECT.test(project))) return { reason: 'project' };
+    if (hasProjects && (project === null || !isProject(project))) return { reason: 'project' };
     if (!hasProjects && oldProject)
       keep('project', oldProject, 'project not imported, because the scope has no projects');
 
@@ -274,12 +274,8 @@ export function memoryMapper(table: string, columns: Mapping<MemoryField>, rules
     }
     const scaled = Math.min(1, Math.max(0, given / rules.importanceScale));
     if (given < 0 || given > rules.importanceScale) keep('importance', value, 'importance out of range: clamped');
-    else if (scaled !== given) legacyNumber(keep, value);
+    else if (scaled !== given) keep('importance', value, `importance from 0 to ${rules.importanceScale}: scaled`);
     return scaled;
-  }
-
-  function legacyNumber(keep: Keep, value: unknown) {
-    keep('importance', value, `importance from 0 to ${rules.importanceScale}: scaled`);
   }
 
   function shortOf(name: string, value: string | null, keep: Keep): string | null {

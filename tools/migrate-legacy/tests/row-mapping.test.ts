@@ -1,15 +1,10 @@
 // The conversion of old rows, value by value. old-tables.test.ts tests the whole move.
-import { auditMapper, operationOf } from '../../src/commands/migrate-legacy/audit.ts';
-import {
-  type Column,
-  type Family,
-  mapAuditColumns,
-  mapMemoryColumns,
-} from '../../src/commands/migrate-legacy/columns.ts';
-import { parseJson } from '../../src/commands/migrate-legacy/json.ts';
-import { type Judged, type MemoryRules, memoryMapper } from '../../src/commands/migrate-legacy/memory.ts';
-import { createTally } from '../../src/commands/migrate-legacy/tally.ts';
-import { instantOf, lifetimeOf } from '../../src/commands/migrate-legacy/time.ts';
+import { auditMapper, operationOf } from '../audit.ts';
+import { type Column, type Family, mapAuditColumns, mapMemoryColumns } from '../columns.ts';
+import { parseJson } from '../json.ts';
+import { type Judged, type MemoryRules, memoryMapper } from '../memory.ts';
+import { createTally } from '../tally.ts';
+import { instantOf, lifetimeOf } from '../time.ts';
 
 const column = (name: string, family: Family): Column => ({
   name,

@@ -2,7 +2,7 @@
 -- it out, so that both agree.
 
 -- Sequential scans are off because the plans are cached while the tables are still empty, and the tables then grow.
-create function legacy.classify_legacy_row(source text, source_table text, tenant_id uuid, records jsonb)
+create function legacy_import.classify_legacy_row(source text, source_table text, tenant_id uuid, records jsonb)
 returns table (
   place bigint,
   source_id text,
@@ -54,7 +54,11 @@ as $$
     select g.*,
       g.legacy || case when g.has_much_metadata then jsonb_build_object('metadata', g.metadata) else '{}' end as all_legacy,
       case when g.has_much_metadata
-        then jsonb_build_object('creator', g.metadata -> 'creator', 'source', g.metadata -> 'source', 'agent', g.metadata -> 'agent')
+        then jsonb_build_object(
+          'creator', g.metadata -> 'creator', 'source', g.metadata -> 'source', 'agent', g.metadata -> 'agent')
+        -- A speaker that is no name is left out, since no memory may have one.
+        when jsonb_typeof(g.metadata -> 'speaker') not in ('string', 'null')
+          or not packets.is_speaker(regexp_replace(g.metadata ->> 'speaker', '^\s+|\s+$', '', 'g')) then g.metadata - 'speaker'
         else g.metadata
       end as small_metadata
     from input g
@@ -62,20 +66,22 @@ as $$
     select k.*, octet_length(jsonb_build_object('legacy', k.all_legacy)::text) as legacy_bytes,
       -- What else makes a message a duplicate.
       case when k.kind = 'message' then
-        jsonb_build_array(k.thread_id, extract(epoch from k.created), packets.speaker_of(k.kind, k.small_metadata, k.content)) end as turn
+        jsonb_build_array(
+          k.thread_id, extract(epoch from k.created), packets.speaker_of(k.kind, k.small_metadata, k.content)) end as turn
     from trimmed k
   ), used_ids as materialized (
     select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
   ), same_content as materialized (
     -- The hash is the only condition, so that the planner uses its index.
     select p.packet_id, p.identity_hash, p.tenant_id, p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id,
-      case when p.packet_type = 'message' then jsonb_build_array(p.thread_id, extract(epoch from p."timestamp"), p.speaker) end as turn
+      case when p.packet_type = 'message'
+        then jsonb_build_array(p.thread_id, extract(epoch from p."timestamp"), p.speaker) end as turn
     from public.packet_store p where p.identity_hash = any (array(select g.text_identity from input g))
   ), classified as materialized (
     select s.*, j.reason, a.packet_id as existing_id,
       case
         when s.id is not null and not exists (select from used_ids t where t.packet_id = s.id) then s.id
-        else legacy.legacy_uuid(classify_legacy_row.source, classify_legacy_row.source_table, s.source_id, s.created)
+        else legacy_import.legacy_uuid(classify_legacy_row.source, classify_legacy_row.source_table, s.source_id, s.created)
       end as packet_id
     from sized s
     cross join lateral (
@@ -123,6 +129,6 @@ as $$
     ordered as (duplicates order by f.place)
 $$;
 
-comment on function legacy.classify_legacy_row is
+comment on function legacy_import.classify_legacy_row is
   'What importing these old rows would do, with a reason for each row that can''t be imported; changes nothing. It '
   'finds no duplicates unless is_legacy_import().';

@@ -2,8 +2,8 @@
 
 import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
-import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
-import { startTestGateway } from '../support/gateway.ts';
+import { DEFAULT_TENANT } from '../../../gateway/src/auth/identity.ts';
+import { startTestGateway } from '../../../gateway/tests/support/gateway.ts';
 import {
   counts,
   createOldHome,

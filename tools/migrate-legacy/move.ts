@@ -1,15 +1,15 @@
 // Goes through the old tables in batches, and moves rows that are not moved yet, or only reports what would happen.
 import { setImmediate } from 'node:timers/promises';
-import { sqlstateOf } from '../../base/errors.ts';
+import { sqlstateOf } from '../../gateway/src/base/errors.ts';
 import { auditMapper } from './audit.ts';
-import { type MemoryRecord, type MemoryRules, memoryMapper, type OldRow } from './memory.ts';
+import { withLock } from './install.ts';
+import { MAX_CONTENT, type MemoryRecord, type MemoryRules, memoryMapper, type OldRow } from './memory.ts';
 import { type OldId, type OldTable, type Query, readIds, readRows } from './source.ts';
 import { createTally, type Tally } from './tally.ts';
 
 const IDS = 1_000;
 const ROWS = 500;
 const BYTES = 4 * 1024 * 1024;
-const MAX_CONTENT = 1_048_576;
 
 export interface Move {
   source: Query;
@@ -36,7 +36,7 @@ export async function moveTable(move: Move, table: OldTable, seen: Set<string>):
   const judge = table.holds === 'memories' ? memoryBatch(move, table, tally, seen) : auditBatch(move, table, tally);
   for await (const ids of readIds(move.source, table, IDS)) {
     const states: { source_id: string; state: string }[] = await move.target(
-      'select * from legacy.compare_legacy($1, $2, $3, $4)',
+      'select * from legacy_import.compare_legacy($1, $2, $3, $4)',
       [move.rules.source, table.name, ids.map(({ key }) => key), ids.map(({ hash }) => hash)],
     );
     const unmoved: OldId[] = [];
@@ -98,11 +98,10 @@ async function otherActors(move: Move, table: OldTable, tally: Tally, ids: OldId
         }
       }
     }
-    const rows: { source_id: string }[] = await move.target('select * from legacy.compare_legacy_actors($1, $2, $3)', [
-      move.rules.source,
-      table.name,
-      JSON.stringify(writers),
-    ]);
+    const rows: { source_id: string }[] = await move.target(
+      'select * from legacy_import.compare_legacy_actors($1, $2, $3)',
+      [move.rules.source, table.name, JSON.stringify(writers)],
+    );
     for (const { source_id } of rows) others.add(source_id);
   }
   return others;
@@ -179,14 +178,15 @@ function memoryBatch(move: Move, table: OldTable, tally: Tally, seen: Set<string
     const place = [rules.source, table.name, move.tenantId, JSON.stringify(records)];
     let outcomes: Outcome[] = [];
     if (records.length > 0 && apply) {
-      outcomes = await move.target('select * from legacy.import_legacy($1, $2, $3, $4, $5, $6, $7)', [
-        ...place,
-        rules.model?.name ?? null,
-        rules.model?.dimensions ?? null,
-        rules.model?.name === move.presentModel,
-      ]);
+      const values = [...place, rules.model?.name ?? null, rules.model?.dimensions ?? null];
+      outcomes = await withLock(() =>
+        move.target('select * from legacy_import.import_legacy($1, $2, $3, $4, $5, $6, $7)', [
+          ...values,
+          rules.model?.name === move.presentModel,
+        ]),
+      );
     } else if (records.length > 0) {
-      outcomes = await move.target('select * from legacy.preview_legacy($1, $2, $3, $4)', place);
+      outcomes = await move.target('select * from legacy_import.preview_legacy($1, $2, $3, $4)', place);
     }
     // A concurrent save of the same content, or a duplicate id in the batch: the row is retried and not counted yet.
     const again = new Set(outcomes.filter(({ outcome }) => outcome === 'again').map(({ source_id }) => source_id));
@@ -213,7 +213,7 @@ function auditBatch(move: Move, table: OldTable, tally: Tally) {
       else batch.outcome(judged.reason, row.key);
     }
     if (move.apply && records.length > 0) {
-      await move.target('select legacy.import_legacy_audit($1, $2, $3, $4)', [
+      await move.target('select legacy_import.import_legacy_audit($1, $2, $3, $4)', [
         move.rules.source,
         table.name,
         move.tenantId,

@@ -1,13 +1,15 @@
 // `l9-memory migrate-legacy`: moves the old memory.* tables into packet_store. It is a dry run without --apply.
-import { DEFAULT_TENANT } from '../../auth/identity.ts';
-import { SQLSTATE, sqlstateOf } from '../../base/errors.ts';
-import { type Config, ConfigError, loadConfig } from '../../config/config.ts';
-import { embeddingConfig } from '../../embeddings/index.ts';
-import { HomeLocked } from '../../home/lock.ts';
-import { startProgress } from '../support/progress.ts';
-import { stopSignal } from '../support/stop-signal.ts';
+import { DEFAULT_TENANT } from '../../gateway/src/auth/identity.ts';
+import { startProgress } from '../../gateway/src/commands/support/progress.ts';
+import { stopSignal } from '../../gateway/src/commands/support/stop-signal.ts';
+import { type Config, ConfigError, loadConfig } from '../../gateway/src/config/config.ts';
+import { STORED_DIMENSIONS } from '../../gateway/src/embeddings/embedder.ts';
+import { SQLSTATE, sqlstateOf } from '../../gateway/src/base/errors.ts';
+import { HomeLocked } from '../../gateway/src/home/lock.ts';
+import { isProject } from '../../gateway/src/input/names.ts';
 import { type Connection, connectOwner, connectTo, lockMove } from './connect.ts';
-import { dropOldSchema, missingRights, SKIPPABLE, unaccounted, unknownObjects } from './drop.ts';
+import { dropOldSchema, missingRights, SKIPPABLE, unaccounted, unknownObjects, unknownProblem } from './drop.ts';
+import { install, uninstall } from './install.ts';
 import { type Actor, isUuid, type MemoryRules } from './memory.ts';
 import { type Move, moveTable } from './move.ts';
 import { type Report, reportTable, reportText } from './report.ts';
@@ -31,7 +33,6 @@ export interface MigrateLegacyOptions {
 
 const STOPPED = 'Stopped between two batches. Run it again: it continues where it stopped.\n';
 const OLDEST_SOURCE = 11;
-const STORED_DIMENSIONS = 1536;
 
 /** Returns 0 if all was done or can be done, 1 if a person has to check something. */
 export async function migrateLegacy(env: NodeJS.ProcessEnv, options: MigrateLegacyOptions): Promise<number> {
@@ -44,7 +45,7 @@ export async function migrateLegacy(env: NodeJS.ProcessEnv, options: MigrateLega
     connections.push(target);
     const source = options.from ? await connectTo(options.from, '--from') : target;
     if (source !== target) connections.push(source);
-    const report = await run(config, source.query, target.query, options, signal);
+    const report = await withSchema(target.query, () => run(config, source.query, target.query, options, signal));
     process.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : reportText(report));
     return report.drop && report.drop.obstacles.length > 0 ? 1 : 0;
   } catch (error) {
@@ -57,6 +58,18 @@ export async function migrateLegacy(env: NodeJS.ProcessEnv, options: MigrateLega
   } finally {
     for (const connection of connections.reverse()) await connection.close().catch(() => {});
     forget();
+  }
+}
+
+async function withSchema(query: Query, work: () => Promise<Report>): Promise<Report> {
+  await lockMove(query);
+  await install(query);
+  try {
+    return await work();
+  } finally {
+    await uninstall(query).catch((error: Error) =>
+      process.stderr.write(`Schema legacy_import remains until the next run: ${error.message}\n`),
+    );
   }
 }
 
@@ -73,7 +86,7 @@ function check({
 }: MigrateLegacyOptions) {
   if (apply && dryRun) throw new ConfigError('--apply, --dry-run: use only one of them');
   if (tenant !== undefined && !isUuid(tenant)) throw new ConfigError('--tenant: must be a UUID');
-  if (project !== undefined && !/^[A-Za-z0-9._/@:+-]{1,200}$/.test(project))
+  if (project !== undefined && !isProject(project))
     throw new ConfigError('--project: must be 1 to 200 letters, digits or ._/@:+-');
   if (scope.some((pair) => !/^[^=]*=[^=]+$/.test(pair)))
     throw new ConfigError('--scope: must have the form old=new, such as team=developer');
@@ -120,7 +133,6 @@ async function run(
   // The database enforces that a dry run changes nothing.
   if (!apply) await target('set default_transaction_read_only = on');
   if (!apply || !isSame) await source('set default_transaction_read_only = on');
-  if (apply) await lockMove(target);
 
   const tables = await findTables(source);
   const memories = tables.filter(({ holds }) => holds === 'memories');
@@ -196,9 +208,7 @@ async function run(
     const left = await dropOldSchema(move, options.skip ?? []);
     report.drop = { done: left.length === 0, obstacles: left };
   } else if (options.drop) {
-    const unknown = report.unknownObjects.map(
-      (object) => `${object} is also in schema memory, and this command does not know it`,
-    );
+    const unknown = report.unknownObjects.map(unknownProblem);
     report.drop = { done: false, obstacles: [...(await missingRights(source, tables)), ...unknown, ...obstacles] };
   }
   return report;

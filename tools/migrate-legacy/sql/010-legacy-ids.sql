@@ -1,5 +1,9 @@
--- What became of each row of the old tables. The functions of this chapter write and read it, and a trigger of
--- packet_store clears what it holds of deleted memories.
+-- What became of each row of the old tables, in a schema that stays after the import. The functions of the import write
+-- and read it, and a trigger of packet_store clears what it holds of deleted memories.
+
+create schema legacy;
+comment on schema legacy is
+  'What became of the rows of the old memory.* tables. Nothing here is granted to anybody.';
 
 create function legacy.tg_packet_store__forget_legacy()
 returns trigger
@@ -54,7 +58,7 @@ comment on column legacy.legacy_ids.leftover is
 comment on column legacy.legacy_ids.moved_at is 'When the row was imported.';
 
 call identity.keep_private('legacy.legacy_ids',
-  functions => 'The functions of schema legacy read and write it. Nobody else does.');
+  functions => 'The import reads and writes it, and a trigger clears it. Nobody else does.');
 
 create trigger _900_forget_legacy after delete on public.packet_store
   referencing old table as old_rows

@@ -1,6 +1,6 @@
 // Drops the old schema if everything in it is accounted for.
 
-import { SQLSTATE, sqlstateOf } from '../../base/errors.ts';
+import { SQLSTATE, sqlstateOf } from '../../gateway/src/base/errors.ts';
 import type { Move } from './move.ts';
 import { moveTable } from './move.ts';
 import { findTables, type OldTable, type Query, SCHEMA } from './source.ts';
@@ -86,6 +86,9 @@ async function otherObjects(query: Query, tables: OldTable[]): Promise<OtherObje
 export const unknownObjects = async (query: Query, tables: OldTable[]): Promise<string[]> =>
   (await otherObjects(query, tables)).filter(({ drop }) => drop === null).map(({ object }) => object);
 
+export const unknownProblem = (object: string) =>
+  `${object} is also in schema ${SCHEMA}, and this command does not know it: move or drop it yourself`;
+
 /** The reasons why the rows of a table prevent dropping it. */
 export function unaccounted(table: OldTable, tally: Tally, skip: readonly string[]): string[] {
   const problems = Object.entries(tally.outcomes)
@@ -116,9 +119,7 @@ async function obstacles(move: Move, tables: OldTable[], skip: readonly string[]
       await move.source('release savepoint batch');
     }
   };
-  const problems = (await unknownObjects(move.source, tables)).map(
-    (object) => `${object} is also in schema ${SCHEMA}, and this command does not know it: move or drop it yourself`,
-  );
+  const problems = (await unknownObjects(move.source, tables)).map(unknownProblem);
   for (const table of tables) {
     const tally = await moveTable({ ...move, apply: false, comparesAgain: true, protect }, table, new Set());
     problems.push(...unaccounted(table, tally, skip));

@@ -3,12 +3,12 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import pg from 'pg';
 import { pino } from 'pino';
-import type { Report, TableReport } from '../../src/commands/migrate-legacy/report.ts';
-import { loadConfig } from '../../src/config/config.ts';
-import { openEmbedded } from '../../src/database/embedded.ts';
-import { createTestHome, type TestHome } from '../support/home.ts';
+import { loadConfig } from '../../../gateway/src/config/config.ts';
+import { openEmbedded } from '../../../gateway/src/database/embedded.ts';
+import { createTestHome, type TestHome } from '../../../gateway/tests/support/home.ts';
+import type { Report, TableReport } from '../report.ts';
 
-const cli = join(import.meta.dirname, '..', '..', 'src', 'cli.ts');
+const cli = join(import.meta.dirname, '..', '..', '..', 'gateway', 'src', 'cli.ts');
 const killer = join(import.meta.dirname, 'kill-in-the-middle.ts');
 
 // biome-ignore lint/suspicious/noExplicitAny: rows differ by query

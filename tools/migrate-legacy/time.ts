@@ -1,4 +1,4 @@
-import { readTime } from '../../input/times.ts';
+import { readTime } from '../../gateway/src/input/times.ts';
 import type { Column } from './columns.ts';
 import { numberOf } from './json.ts';
 

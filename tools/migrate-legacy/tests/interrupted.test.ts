@@ -23,8 +23,17 @@ describe('a move that is killed', () => {
       (select count(distinct new_id)::int from legacy.legacy_ids) as ids,
       (select count(*)::int from audit_log where operation = 'INSERT') as audited`);
 
+  /** What the import itself has in the database, beside the list of old ids. */
+  const installed = async () =>
+    (
+      await old.query(`select (select count(*)::int from pg_namespace where nspname = 'legacy_import')
+        + (select count(*)::int from pg_policy where polname like '%legacy%') as n,
+        (select count(*)::int from pg_trigger where tgenabled = 'D') as off`)
+    )[0];
+
   it('continues where it stopped, and moves each row once', async () => {
     expect(await old.migrateAndKill('--apply')).toBe('SIGKILL');
+    expect(await installed(), 'no trigger is off').toStrictEqual({ n: 4, off: 0 });
     const [now] = await state();
     expect(now.packets, `it was killed in the middle, at ${now.packets}`).toBeGreaterThanOrEqual(1_000);
     expect(now.packets, `it was killed in the middle, at ${now.packets}`).toBeLessThan(ROWS);
@@ -36,5 +45,6 @@ describe('a move that is killed', () => {
     expect(counts(ran)).toStrictEqual({ 'memory.shortterm': { kept: now.packets, moved: ROWS - now.packets } });
     expect(ran.report.rowsPerSecond).toBeGreaterThan(0);
     expect((await state())[0]).toStrictEqual(whole(ROWS));
+    expect(await installed(), 'what the killed run left is dropped, too').toStrictEqual({ n: 0, off: 0 });
   });
 });

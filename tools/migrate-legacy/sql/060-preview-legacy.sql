@@ -1,6 +1,6 @@
 -- What an import would do. l9-memory migrate-legacy calls it for a dry run.
 
-create type legacy.legacy_outcome as (
+create type legacy_import.legacy_outcome as (
   source_id text,
   outcome text,
   packet_id uuid,
@@ -8,12 +8,12 @@ create type legacy.legacy_outcome as (
   has_vector boolean
 );
 
-comment on type legacy.legacy_outcome is
+comment on type legacy_import.legacy_outcome is
   'What became of an old row: moved or merged with the resulting memory and whether its vector was imported, or the '
   'reason why it was not imported.';
 
-create function legacy.preview_legacy(source text, source_table text, tenant_id uuid, records jsonb)
-returns setof legacy.legacy_outcome
+create function legacy_import.preview_legacy(source text, source_table text, tenant_id uuid, records jsonb)
+returns setof legacy_import.legacy_outcome
 language sql stable set search_path = ''
 as $$
   select j.source_id,
@@ -25,8 +25,8 @@ as $$
     case when j.reason is null then coalesce(j.existing_id, j.first_packet_id) end,
     j.duplicate_key,
     false
-  from legacy.classify_legacy_row(source, source_table, tenant_id, records) j
+  from legacy_import.classify_legacy_row(source, source_table, tenant_id, records) j
   order by j.place
 $$;
 
-comment on function legacy.preview_legacy is 'What import_legacy() would do; changes nothing.';
+comment on function legacy_import.preview_legacy is 'What import_legacy() would do; changes nothing.';

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { serverUrl } from '../../../db/tests/support/engine.ts';
 import { eventually } from '../../../db/tests/support/eventually.ts';
 import { describeOnServer } from '../../../db/tests/support/on-engine.ts';
-import { DEFAULT_TENANT } from '../../src/auth/identity.ts';
+import { DEFAULT_TENANT } from '../../../gateway/src/auth/identity.ts';
 import {
   counts,
   createOldHome,

@@ -5,7 +5,7 @@ const BATCH = 3;
 let batches = 0;
 const { query } = pg.Client.prototype;
 pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
-  if (typeof args[0] === 'string' && args[0].includes('legacy.import_legacy(')) {
+  if (typeof args[0] === 'string' && args[0].includes('from legacy_import.import_legacy(')) {
     batches += 1;
     const kill = () => process.kill(process.pid, 'SIGKILL');
     // A server is left with a statement that it works on; the embedded engine lets no timer in while it works.

@@ -1,7 +1,7 @@
 -- Compares old rows with what they became here. l9-memory migrate-legacy calls it to find what is new, and again to
 -- verify the import.
 
-create function legacy.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
+create function legacy_import.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
 returns table (source_id text, state text)
 language sql stable set search_path = '' set enable_seqscan = off set jit = off
 as $$
@@ -32,12 +32,12 @@ as $$
   order by o.place
 $$;
 
-comment on function legacy.compare_legacy is
+comment on function legacy_import.compare_legacy is
   'The state of old rows, given their ids and the hashes of their contents: new (not imported), kept (identical '
   'here), edited (changed here since), gone (deleted here since), changed (changed in the old table after the '
   'import), or different, which should not occur.';
 
-create function legacy.compare_legacy_actors(source text, source_table text, writers jsonb)
+create function legacy_import.compare_legacy_actors(source text, source_table text, writers jsonb)
 returns table (source_id text)
 language sql stable set search_path = '' set enable_seqscan = off set jit = off
 as $$
@@ -45,7 +45,8 @@ as $$
   from jsonb_to_recordset(writers) as w (
     source_id text, occurred_at timestamptz, caller text, creator text, source text, tool_name text)
   join legacy.legacy_ids i
-    on i.source = compare_legacy_actors.source and i.source_table = compare_legacy_actors.source_table and i.source_id = w.source_id
+    on i.source = compare_legacy_actors.source and i.source_table = compare_legacy_actors.source_table
+    and i.source_id = w.source_id
   left join public.audit_log a on i.outcome = 'recorded' and a.audit_id = i.new_id and a.occurred_at = w.occurred_at
   left join public.packet_store p on i.outcome = 'moved' and p.packet_id = i.new_id
   where i.outcome = 'recorded'
@@ -54,7 +55,7 @@ as $$
       and (p.metadata ->> 'creator', p.metadata ->> 'source') is distinct from (w.creator, w.source)
 $$;
 
-comment on function legacy.compare_legacy_actors is
+comment on function legacy_import.compare_legacy_actors is
   'The ids of those of the given imported rows whose audit row or memory names other writers than given: caller, '
   'creator, source and tool_name of an audit row (found by occurred_at), creator and source of a memory. Merged '
   'rows keep the writer of the memory that they were merged into, and are not compared.';

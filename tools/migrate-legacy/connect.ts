@@ -1,12 +1,12 @@
 // The two connections of a move: this installation's database as l9_owner, and the database of the old tables.
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
-import { sqlstateOf } from '../../base/errors.ts';
-import { createLogger } from '../../base/logger.ts';
-import { type Config, ConfigError } from '../../config/config.ts';
-import { openEmbedded } from '../../database/embedded.ts';
-import { pendingMigrations } from '../../database/migrations.ts';
-import { takeHome } from '../../home/examine.ts';
+import { type Config, ConfigError } from '../../gateway/src/config/config.ts';
+import { openEmbedded } from '../../gateway/src/database/embedded.ts';
+import { pendingMigrations } from '../../gateway/src/database/migrations.ts';
+import { sqlstateOf } from '../../gateway/src/base/errors.ts';
+import { takeHome } from '../../gateway/src/home/examine.ts';
+import { createLogger } from '../../gateway/src/base/logger.ts';
 import { LegacyProblem, type Query } from './source.ts';
 
 export interface Connection {
@@ -53,7 +53,8 @@ async function embeddedOwner(config: Config): Promise<Connection> {
   const lock = await takeHome(config);
   try {
     const database = await openEmbedded(config, createLogger(config.logLevel, 2));
-    const client = await database.pool.connect();
+    // The pool of jobs, because statements of callers end after some seconds.
+    const client = await database.workerPool.connect();
     await client.query('set session authorization l9_owner');
     await client.query(SESSION);
     return {
