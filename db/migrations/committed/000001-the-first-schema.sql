@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:3dbea6415e8fc0d7b3122f4248d67090efca9d18
+--! Hash: sha1:cd2ec6b63ffbd3d1b16c6c30b00d4407d7476a84
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -9073,8 +9073,8 @@ comment on function packets.tg_packet_store__normalise is
 grant execute on function packets.with_trimmed_speaker to l9_agent, l9_admin;
 --! EndIncluded 040-packets/070-normalise.sql
 --! Included 040-packets/080-stamp.sql
--- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client
--- sent. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
+-- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client sent, and
+-- checks where. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
 
 create function packets.tg_packet_store__stamp()
 returns trigger
@@ -9170,6 +9170,12 @@ begin
         'timestamp: must be the time when it happened, from the year 1 to five minutes after it is saved', 'timestamp');
     end if;
   end if;
+  if tg_op = 'INSERT' or new.importance_score is distinct from old.importance_score or new.content_hash <> old.content_hash then
+    new.importance_score := packets.bounded_importance(new.importance_score);
+  end if;
+  if tg_op = 'INSERT' or (new.scope, new.project_id, new.branch) is distinct from (old.scope, old.project_id, old.branch) then
+    perform packets.check_place(new.scope, new.project_id, new.branch);
+  end if;
   return new;
 end
 $$;
@@ -9177,30 +9183,27 @@ $$;
 comment on function packets.tg_packet_store__stamp is
   'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and '
   'the clock, replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time '
-  'is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has.';
+  'is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has. '
+  'Bounds the importance, and refuses a scope or project that the caller may not write, and a branch of no project.';
 --! EndIncluded 040-packets/080-stamp.sql
 --! Included 040-packets/085-bound-importance.sql
--- The trigger function that lowers an importance to what its writer may give. The table packet_store has its triggers.
+-- The importance that a writer may give. The trigger of packet_store that stamps calls bounded_importance().
 
-create function packets.tg_packet_store__bound_importance() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  if identity.current_creator() is not null and not packets.is_legacy_import() then
-    new.importance_score := least(
-      new.importance_score, (identity.bounds_of(new.tenant_id, identity.current_creator())).max_importance);
-  end if;
-  return new;
-end
-$$;
+create function packets.bounded_importance(importance real) returns real
+language sql stable parallel safe security definer set search_path = ''
+return (
+  select least(importance, (identity.bounds_of((me).tenant_id, (me).creator)).max_importance)
+  from identity.current_identity() as me);
 
-comment on function packets.tg_packet_store__bound_importance is
-  'Lowers an importance above what the writer may give (actors.max_importance), also where it changes the text of a '
+comment on function packets.bounded_importance is
+  'Lowers an importance above what the caller may give (actors.max_importance), also where it changes the text of a '
   'memory that another made important. Definer: agents see no row of actors but their own.';
+
+grant execute on function packets.bounded_importance to l9_agent, l9_admin;
 --! EndIncluded 040-packets/085-bound-importance.sql
 --! Included 040-packets/090-check-scope.sql
--- The scope, project and branch that a caller may write. A trigger of packet_store and functions that write call
--- check_scope(); project_or_default() and branch_or_default() fill in what a save leaves out.
+-- The scope, project and branch that a caller may write. The trigger of packet_store that stamps calls check_place(), and functions
+-- that write call check_scope(); project_or_default() and branch_or_default() fill in what a save leaves out.
 
 create function packets.scope_has_projects(scope text)
 returns boolean
@@ -9273,25 +9276,25 @@ comment on function packets.check_scope is
   'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. The policies '
   'enforce the same rule. Definer: reads in the scopes table whether the scope has projects.';
 
-create function packets.tg_packet_store__check_scope()
-returns trigger
-language plpgsql set search_path = ''
+create function packets.check_place(scope text, project_id text, branch text)
+returns void
+language plpgsql stable set search_path = ''
 as $$
 begin
-  perform packets.check_scope(new.scope, new.project_id);
-  if new.branch is not null and new.project_id is null then
-    perform identity.raise_error('L9VAL', format('branch: scope %s belongs to no project, so it has no branches; leave it out', new.scope), 'branch');
+  perform packets.check_scope(scope, project_id);
+  if branch is not null and project_id is null then
+    perform identity.raise_error('L9VAL',
+      format('branch: scope %s belongs to no project, so it has no branches; leave it out', scope), 'branch');
   end if;
-  return new;
 end
 $$;
 
-comment on function packets.tg_packet_store__check_scope is
+comment on function packets.check_place is
   'Refuses a scope or project that the caller may not write, and a branch of no project.';
 
 grant execute on function packets.project_or_default, packets.branch_or_default to l9_agent, l9_admin;
 grant execute on function packets.one_branch to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function packets.scope_has_projects, packets.check_scope to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function packets.scope_has_projects, packets.check_scope, packets.check_place to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 040-packets/090-check-scope.sql
 --! Included 040-packets/100-check-parents.sql
 -- The trigger _400_check_parents of packet_store: parents must exist, be older, and be readable by all who may read
@@ -9444,14 +9447,13 @@ comment on function packets.tg_packet_store__replace_expired is
   'writes to the same key.';
 --! EndIncluded 040-packets/110-replace-expired.sql
 --! Included 040-packets/120-audit-writes.sql
--- The triggers of packet_store that audit each write, and the one that refuses TRUNCATE, which they could not audit.
+-- The triggers of packet_store that audit new and deleted memories, and the one that refuses TRUNCATE, which they could not audit.
+-- The trigger that keeps versions audits changes.
 
 create function packets.tg_packet_store__audit()
 returns trigger
 language plpgsql security definer set search_path = ''
 -- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.
--- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
-set enable_nestloop = off
 as $$
 declare
   actor jsonb := audit.audit_actor();
@@ -9460,36 +9462,24 @@ begin
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
       jsonb_build_object('kind', n.packet_type)
-        || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
+        || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end
+        || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
     from new_rows n;
-  elsif tg_op = 'DELETE' then
+  else
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
       jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator')
         || case when o.branch is null then '{}' else jsonb_build_object('branch', o.branch) end
         || audit.reference(o.correlation_id, o.session_id, o.trace_id) || actor
     from old_rows o;
-  else
-    -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
-        || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
-        || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
-        || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end
-        || case when o.branch is distinct from n.branch then jsonb_build_object('was_branch', o.branch) else '{}' end
-        || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
-    from new_rows n
-    join old_rows o using (packet_id)
-    where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
   end if;
   return null;
 end
 $$;
 
 comment on function packets.tg_packet_store__audit is
-  'Writes one audit row for each memory written, in one statement for the whole batch. Definer: callers can''t '
-  'insert into audit_log.';
+  'Writes one audit row for each memory that was saved or deleted, in one statement for the whole batch. Definer: '
+  'callers can''t insert into audit_log.';
 
 create function packets.tg_packet_store__refuse_truncate()
 returns trigger
@@ -9812,16 +9802,6 @@ create trigger _300_stamp
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__stamp();
 
-create trigger _340_bound_importance before insert on public.packet_store
-  for each row execute function packets.tg_packet_store__bound_importance();
-create trigger _340_bound_importance_again before update on public.packet_store
-  for each row when (new.importance_score is distinct from old.importance_score or new.content_hash is distinct from old.content_hash)
-  execute function packets.tg_packet_store__bound_importance();
-create trigger _350_check_scope
-  before insert or update of scope, project_id, branch on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
-  execute function packets.tg_packet_store__check_scope();
-
 call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'], passes_when => 'packets.is_legacy_import()',
   then_do => $$
         new.content_hash := packets.content_hash(new.envelope ->> 'content');
@@ -9844,9 +9824,6 @@ create trigger _450_replace_expired
 
 create trigger _500_audit_insert after insert on public.packet_store
   referencing new table as new_rows
-  for each statement execute function packets.tg_packet_store__audit();
-create trigger _500_audit_update after update on public.packet_store
-  referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__audit();
 create trigger _500_audit_delete after delete on public.packet_store
   referencing old table as old_rows
@@ -10111,25 +10088,39 @@ grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
 
 -- One insert for all rows of the statement. A version begins where the one before it ended.
-create function packets.tg_packet_store__keep_version()
+create function packets.tg_packet_store__audit_update()
 returns trigger
 language plpgsql security definer set search_path = ''
--- The plan is cached for the session. Made for an update of one row, its nested loop took 36 s over 10,000 rows instead
--- of 2.
+-- The plans are cached for the session. Made for an update of one row, their nested loops took 40 s over 10,000 rows instead of 2.
 set enable_nestloop = off
 as $$
 declare
+  actor jsonb := audit.audit_actor();
   changed_by text := coalesce(identity.current_caller(), 'db:' || identity.current_role_name());
   changed_with text := audit.current_tool();
 begin
+  -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
+  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+  select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+    jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
+      || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
+      || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
+      || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end
+      || case when o.branch is distinct from n.branch then jsonb_build_object('was_branch', o.branch) else '{}' end
+      || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
+  from new_rows n
+  join old_rows o using (packet_id)
+  where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
+
   insert into public.packet_versions (
-    packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing, provenance, metadata,
-    thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator, tenant_id, org_id, user_id,
-    correlation_id, session_id, trace_id)
+    packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing,
+    provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator,
+    tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
   select
-    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope,
-    o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.branch, o.scope, o.importance_score,
-    o.text_creator, o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
+    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type,
+    o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
+    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.tenant_id, o.org_id, o.user_id,
+    o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
   -- updated_at also moves when nothing else changed, so a version begins where the one before it ended.
@@ -10141,22 +10132,23 @@ begin
   ) previous
   where n.updated_at is distinct from o.updated_at
     and (
-      n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id, n.branch,
-      n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
+      n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags,
+      n.ttl, n.project_id, n.branch, n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
     ) is distinct from (
-      o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
-      o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
+      o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags,
+      o.ttl, o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
   return null;
 end
 $$;
 
-comment on function packets.tg_packet_store__keep_version is
-  'Saves the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes '
-  'no version. Definer: callers can''t write versions.';
+comment on function packets.tg_packet_store__audit_update is
+  'Writes one audit row for each memory that was changed, and saves the state that a caller''s update replaced. An '
+  'update that changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write audit_log and '
+  'versions.';
 
-create trigger _550_keep_version after update on public.packet_store
+create trigger _500_audit_update after update on public.packet_store
   referencing old table as old_rows new table as new_rows
-  for each statement execute function packets.tg_packet_store__keep_version();
+  for each statement execute function packets.tg_packet_store__audit_update();
 --! EndIncluded 040-packets/140-packet-versions.sql
 --! Included 040-packets/150-follow-kinds.sql
 -- Triggers of packet_store for memories that depend on each other by their kind: a part follows its whole, and a
@@ -10214,6 +10206,9 @@ declare
   whole public.packet_store;
   rules jsonb := kinds.rules_of(old.packet_type, old.tenant_id);
 begin
+  if tg_op = 'UPDATE' and new.part_of is not distinct from old.part_of then
+    return new;
+  end if;
   -- Cleanup, erasure and the deletion of the whole itself run as the owner. A kind may have no parts any more.
   if current_user <> 'l9_owner' and rules ->> 'part_of_field' is not null then
     select p.* into whole from public.packet_store p where p.packet_id = old.part_of for no key update;
@@ -10233,11 +10228,8 @@ comment on function packets.tg_packet_store__keep_parts is
   'Refuses to take a part away from a memory that is locked, such as a section from an approved document: to delete '
   'it, to move it to another one, or to change its kind.';
 
-create trigger _400_keep_parts before delete on public.packet_store
+create trigger _400_keep_parts before delete or update of envelope, packet_type on public.packet_store
   for each row when (old.part_of is not null) execute function packets.tg_packet_store__keep_parts();
-create trigger _400_keep_moved_parts before update of envelope, packet_type on public.packet_store
-  for each row when (old.part_of is not null and new.part_of is distinct from old.part_of)
-  execute function packets.tg_packet_store__keep_parts();
 
 create function packets.tg_packet_store__move_parts()
 returns trigger
@@ -11495,27 +11487,35 @@ create function embeddings.tg_packet_store__embeddings_follow()
 returns trigger
 language plpgsql security definer set search_path = ''
 as $$
+declare
+  has_new_text constant boolean := new.content_hash <> old.content_hash;
+  has_new_steps constant boolean := 'reasoning_trace' in (new.packet_type, old.packet_type)
+    and (new.packet_type, new.envelope -> 'steps') is distinct from (old.packet_type, old.envelope -> 'steps');
 begin
-  if new.content_hash <> old.content_hash then
-    -- A search must not find the memory by the meaning of its former text.
-    delete from public.memory_embeddings e where e.packet_id = new.packet_id;
+  -- A search must not find the memory by the meaning of its former text or steps.
+  if has_new_text or has_new_steps then
+    delete from public.memory_embeddings e
+    where e.packet_id = new.packet_id and (has_new_text or e.embedding_type = 'reasoning');
     perform embeddings.enqueue_memory(new.packet_id);
-    if new.chunk_count > 0 then
-      new.chunk_count := 0;
-    end if;
-  else
+  end if;
+  if has_new_text and new.chunk_count > 0 then
+    new.chunk_count := 0;
+  elsif not has_new_text then
     update public.memory_embeddings e
     set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, branch = new.branch,
       scope = new.scope, ttl = new.ttl
-    where e.packet_id = new.packet_id;
+    where e.packet_id = new.packet_id
+      and (e.tenant_id, e.org_id, e.user_id, e.project_id, e.branch, e.scope, e.ttl)
+        is distinct from (new.tenant_id, new.org_id, new.user_id, new.project_id, new.branch, new.scope, new.ttl);
   end if;
   return new;
 end
 $$;
 
 comment on function embeddings.tg_packet_store__embeddings_follow is
-  'Keeps owner, project, branch, scope and expiry of the vectors equal to those of the memory, and deletes the '
-  'vectors when its content changes. Definer: callers cannot write vectors.';
+  'Keeps owner, project, branch, scope and expiry of the vectors equal to those of the memory. Deletes the vectors when '
+  'its content changes, and those of its steps when a reasoning trace gets others, and queues it. Definer: callers '
+  'cannot write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
@@ -11526,29 +11526,10 @@ create trigger _600_embeddings_follow before update on public.packet_store
     or new.user_id is distinct from old.user_id
     or new.project_id is distinct from old.project_id
     or new.branch is distinct from old.branch
-    or new.ttl is distinct from old.ttl)
+    or new.ttl is distinct from old.ttl
+    or (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
+      and (new.packet_type <> old.packet_type or new.envelope -> 'steps' is distinct from old.envelope -> 'steps'))
   execute function embeddings.tg_packet_store__embeddings_follow();
-
-create function embeddings.tg_packet_store__reasoning_follows()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  delete from public.memory_embeddings e where e.packet_id = new.packet_id and e.embedding_type = 'reasoning';
-  perform embeddings.enqueue_memory(new.packet_id);
-  return null;
-end
-$$;
-
-comment on function embeddings.tg_packet_store__reasoning_follows is
-  'Deletes the vectors of the former steps of a reasoning trace, and queues the memory so that its new steps are '
-  'embedded. Definer: callers cannot write vectors.';
-
-create trigger _600_reasoning_follows after update of envelope, packet_type on public.packet_store
-  for each row when (
-    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
-    and (new.packet_type <> old.packet_type or new.envelope -> 'steps' is distinct from old.envelope -> 'steps'))
-  execute function embeddings.tg_packet_store__reasoning_follows();
 
 create function embeddings.tg_packet_store__contexts_follow()
 returns trigger
@@ -17772,40 +17753,6 @@ comment on function derived.tg__take_references is
   'the columns of the row for the source and for the trace, and the table and column to read them from. Definer: '
   'reads the source, or the evidence that was derived from it.';
 
-create function derived.tg_packet_store__references_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  -- updated_at stays, because nothing that the row says has changed.
-  execute format(
-    'update public.%I d set correlation_id = $1, session_id = $2, %I = $3 where d.%I = $4', tg_argv[0], tg_argv[2], tg_argv[1])
-  using new.correlation_id, new.session_id, new.trace_id, new.packet_id;
-  return null;
-end
-$$;
-
-comment on function derived.tg_packet_store__references_follow is
-  'Copies a memory''s new correlation, session and trace to the rows derived from it. Arguments: the table, its '
-  'columns for the source and for the trace. Definer: callers can''t write these tables.';
-
-create function derived.tg_packet_store__derived_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  execute format(
-    'update public.%I d set tenant_id = $1, org_id = $2, user_id = $3, project_id = $4, scope = $5, ttl = $6, updated_at = clock_timestamp()
-     where d.%I = $7', tg_argv[0], tg_argv[1])
-  using new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.packet_id;
-  return null;
-end
-$$;
-
-comment on function derived.tg_packet_store__derived_follow is
-  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it. Arguments: the table, its '
-  'column that names the source. Definer: callers can''t write these tables.';
-
 -- Rows are read as JSON, because derived tables have different columns for key, source and trace.
 create function derived.tg__audit_derived()
 returns trigger
@@ -17848,10 +17795,45 @@ comment on function derived.tg__audit_derived is
   'source, the key, the column for the trace. Definer: callers can''t insert into audit_log.';
 --! EndIncluded 090-derived/030-triggers.sql
 --! Included 090-derived/040-follow-packets.sql
--- Creates the triggers of packet_store by which derived rows follow their memory. derive_from_packets() calls both
--- procedures, as do chapters whose rows follow a memory in a way of their own.
+-- How derived rows follow their memory. derive_from_packets() enters its table in a list, which two triggers of packet_store go
+-- through; a chapter whose rows follow a memory in a way of their own calls follow_packets().
 
-create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
+create table derived.derived_tables (
+  table_name text primary key,
+  source_column text not null,
+  trace_column text,
+  has_own_way boolean not null
+);
+
+comment on table derived.derived_tables is
+  'The tables whose rows follow a memory. Migrations fill it, by derive_from_packets() and list_table().';
+comment on column derived.derived_tables.table_name is 'A table of the schema public.';
+comment on column derived.derived_tables.source_column is 'Its column that names the memory.';
+comment on column derived.derived_tables.trace_column is
+  'Its column for the trace of the memory; null if its rows hold no references.';
+comment on column derived.derived_tables.has_own_way is
+  'True if triggers of its own chapter move its rows to the owner, project, scope and expiry of their memory.';
+
+alter table derived.derived_tables enable row level security;
+alter table derived.derived_tables force row level security;
+create policy definer_functions on derived.derived_tables to l9_owner using (true);
+comment on policy definer_functions on derived.derived_tables is 'Migrations fill the list, and triggers read it.';
+
+create procedure derived.list_table(table_name text, source_column text, trace_column text, has_own_way boolean)
+language sql set search_path = ''
+begin atomic
+  insert into derived.derived_tables (table_name, source_column, trace_column, has_own_way)
+  values (list_table.table_name, list_table.source_column, list_table.trace_column, list_table.has_own_way);
+end;
+
+comment on procedure derived.list_table is
+  'Makes the rows of a table follow their memory. The arguments are the columns of derived_tables. Run by migrations '
+  'only.';
+
+-- The job that stores vectors copies the references, too; the other columns follow before the row is written.
+call derived.list_table('memory_embeddings', 'packet_id', 'trace_id', has_own_way => true);
+
+create procedure derived.follow_packets(trigger_name text, function_name text)
 language plpgsql set search_path = ''
 as $$
 begin
@@ -17863,9 +17845,7 @@ begin
       or new.user_id is distinct from old.user_id
       or new.project_id is distinct from old.project_id
       or new.ttl is distinct from old.ttl)
-    execute function %s(%s)$sql$,
-    trigger_name, function_name,
-    (select string_agg(quote_literal(a.argument), ', ' order by a.place) from unnest(arguments) with ordinality as a (argument, place)));
+    execute function %s()$sql$, trigger_name, function_name);
 end
 $$;
 
@@ -17873,23 +17853,53 @@ comment on procedure derived.follow_packets is
   'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry '
   'change. Run by migrations only.';
 
-create procedure derived.follow_references(name text, source_column text, trace_column text default 'trace_id')
-language plpgsql set search_path = ''
+create function derived.tg_packet_store__derived_follow()
+returns trigger
+language plpgsql security definer set search_path = ''
 as $$
+declare
+  follower derived.derived_tables;
 begin
-  execute format($sql$
-    create trigger %I after update of correlation_id, session_id, trace_id on public.packet_store for each row
-    when ((new.correlation_id, new.session_id, new.trace_id) is distinct from (old.correlation_id, old.session_id, old.trace_id))
-    execute function derived.tg_packet_store__references_follow(%L, %L, %L)$sql$,
-    '_625_' || name || '_references', name, source_column, trace_column);
+  for follower in select t.* from derived.derived_tables t where not t.has_own_way order by t.table_name loop
+    execute format(
+      'update public.%I d set tenant_id = $1, org_id = $2, user_id = $3, project_id = $4, scope = $5, ttl = $6,
+         updated_at = clock_timestamp()
+       where d.%I = $7', follower.table_name, follower.source_column)
+    using new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.packet_id;
+  end loop;
+  return null;
 end
 $$;
 
-comment on procedure derived.follow_references is
-  'Creates a trigger that copies changed references of a memory to its rows in a table. Run by migrations only.';
+comment on function derived.tg_packet_store__derived_follow is
+  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it, in the tables of '
+  'derived_tables that have no way of their own. Definer: callers can''t write these tables.';
 
--- The job that stores vectors copies the references, too.
-call derived.follow_references('memory_embeddings', 'packet_id');
+create function derived.tg_packet_store__references_follow()
+returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  follower derived.derived_tables;
+begin
+  for follower in select t.* from derived.derived_tables t where t.trace_column is not null order by t.table_name loop
+    -- updated_at stays, because nothing that the row says has changed.
+    execute format('update public.%I d set correlation_id = $1, session_id = $2, %I = $3 where d.%I = $4',
+      follower.table_name, follower.trace_column, follower.source_column)
+    using new.correlation_id, new.session_id, new.trace_id, new.packet_id;
+  end loop;
+  return null;
+end
+$$;
+
+comment on function derived.tg_packet_store__references_follow is
+  'Copies a memory''s new correlation, session and trace to the rows derived from it, in the tables of '
+  'derived_tables. Definer: callers can''t write these tables.';
+
+call derived.follow_packets('_620_derived_follow', 'derived.tg_packet_store__derived_follow');
+create trigger _625_references_follow after update of correlation_id, session_id, trace_id on public.packet_store for each row
+  when ((new.correlation_id, new.session_id, new.trace_id) is distinct from (old.correlation_id, old.session_id, old.trace_id))
+  execute function derived.tg_packet_store__references_follow();
 --! EndIncluded 090-derived/040-follow-packets.sql
 --! Included 090-derived/050-derive-from-packets.sql
 -- Makes a table one of rows derived from memories. Migrations call derive_from_packets() right after they create such
@@ -17958,16 +17968,13 @@ begin
   execute format('create trigger _310_take_references_again before update of %1$I on %2$s for each row
     when (new.%1$I is distinct from old.%1$I) execute function derived.tg__take_references(%1$L, %3$L, %4$L, %5$L)',
     source_column, derived, trace_column, evidence_table, evidence_column);
-  call derived.follow_references(name, source_column, trace_column);
+  call derived.list_table(name, source_column, trace_column, has_own_way => not follows);
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
   execute format('create trigger _500_audit_update after update on %s referencing old table as old_rows new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
   execute format('create trigger _500_audit_delete after delete on %s referencing old table as old_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
-  if follows then
-    call derived.follow_packets('_620_' || name || '_follow', 'derived.tg_packet_store__derived_follow', name, source_column);
-  end if;
 end
 $$;
 
@@ -18149,6 +18156,9 @@ comment on policy definer_functions on public.field_values is
 grant select on public.field_values to l9_agent, l9_admin, l9_platform_admin;
 -- Callers have no write privilege: values follow from the memories.
 
+-- The values move with their memory. They hold no references.
+call derived.list_table('field_values', 'packet_id', trace_column => null, has_own_way => false);
+
 create function fields.values_at(envelope jsonb, field text)
 returns table (text_value text, number_value double precision, time_value timestamptz, has_more boolean)
 language sql stable parallel safe set search_path = ''
@@ -18223,29 +18233,6 @@ create trigger _610_index_fields_again after update of envelope on public.packet
   when (new.envelope - 'content' <> old.envelope - 'content')
   execute function fields.tg_packet_store__index_fields();
 --! EndIncluded 095-fields/020-field-values.sql
---! Included 095-fields/030-follow-memories.sql
--- The trigger of packet_store that moves the indexed values of a memory with it, when its readers or its expiry
--- change.
-
-create function fields.tg_packet_store__values_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  update public.field_values v
-  set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope,
-    ttl = new.ttl, updated_at = clock_timestamp()
-  where v.packet_id = new.packet_id;
-  return null;
-end
-$$;
-
-comment on function fields.tg_packet_store__values_follow is
-  'Copies a memory''s new owner, project, scope and expiry to the values of its fields. Definer: callers can''t '
-  'write field_values.';
-
-call derived.follow_packets('_620_field_values_follow', 'fields.tg_packet_store__values_follow');
---! EndIncluded 095-fields/030-follow-memories.sql
 --! Included 095-fields/040-register-field-index.sql
 -- Indexes a field of envelopes for a tenant, or drops the index. Admins call the public functions in psql or GraphQL.
 
@@ -19062,28 +19049,30 @@ returns trigger
 language plpgsql set search_path = ''
 as $$
 begin
-  if new.packet_type = 'event' then
-    perform events.check_event(new.envelope);
-  else
+  if tg_op = 'UPDATE' and new.packet_type = old.packet_type and new.envelope = old.envelope then
+    return new;
+  elsif new.packet_type = 'reasoning_trace' then
     perform events.check_reasoning(new.envelope);
+    return new;
+  end if;
+  perform events.check_event(new.envelope);
+  if tg_op = 'INSERT' then
+    new."timestamp" := coalesce(new."timestamp", kinds.field_time(new.envelope -> 'timestamp'));
+  elsif new."timestamp" = old."timestamp" and new.envelope -> 'timestamp' is distinct from old.envelope -> 'timestamp' then
+    new."timestamp" := coalesce(kinds.field_time(new.envelope -> 'timestamp'), new."timestamp");
   end if;
   return new;
 end
 $$;
 
 comment on function events.tg_packet_store__check_envelope is
-  'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value.';
+  'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value. Takes '
+  'envelope.timestamp as the event time of an event, unless the writer gives another one.';
 
--- The import of legacy memories takes their envelopes unchecked.
-create trigger _200_check_envelope before insert on public.packet_store
+-- Before the event time is checked. The import of legacy memories takes their envelopes unchecked.
+create trigger _200_check_envelope before insert or update of envelope, packet_type on public.packet_store
   for each row when (
     new.packet_type in ('event', 'reasoning_trace') and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function events.tg_packet_store__check_envelope();
-create trigger _200_check_envelope_changed before update of envelope, packet_type on public.packet_store
-  for each row when (
-    new.packet_type in ('event', 'reasoning_trace')
-    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope)
-    and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
   execute function events.tg_packet_store__check_envelope();
 
 grant execute on function events.check_word_of, events.check_event, events.check_reasoning to l9_agent, l9_admin;
@@ -19134,67 +19123,32 @@ comment on column public.agent_memory_events.content is
 
 call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
 
-create function events.tg_packet_store__fill_event()
-returns trigger
-language plpgsql security definer set search_path = ''
+create function events.fill_event(memory public.packet_store)
+returns void
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   -- An imported legacy memory may have the kind event without an event_type.
-  if new.packet_type <> 'event' or new.envelope ->> 'event_type' is null or new.ttl <= now() then
-    delete from public.agent_memory_events e where e.packet_id = new.packet_id;
-    return null;
+  if memory.packet_type <> 'event' or memory.envelope ->> 'event_type' is null or memory.ttl <= now() then
+    delete from public.agent_memory_events e where e.packet_id = memory.packet_id;
+    return;
   end if;
   insert into public.agent_memory_events as e (packet_id, agent_id, "timestamp", event_type, content)
   values (
-    new.packet_id,
-    left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
-    new."timestamp",
-    new.envelope ->> 'event_type',
-    new.envelope - array['event_type', 'agent_id', 'timestamp'])
+    memory.packet_id,
+    left(coalesce(memory.envelope ->> 'agent_id', memory.metadata ->> 'agent', memory.metadata ->> 'creator'), 200),
+    memory."timestamp",
+    memory.envelope ->> 'event_type',
+    memory.envelope - array['event_type', 'agent_id', 'timestamp'])
   on conflict (packet_id) do update
     set agent_id = excluded.agent_id, "timestamp" = excluded."timestamp", event_type = excluded.event_type,
       content = excluded.content, updated_at = clock_timestamp();
-  return null;
 end
 $$;
 
-comment on function events.tg_packet_store__fill_event is
-  'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t '
-  'write events.';
-
-create function events.tg_packet_store__take_event_time()
-returns trigger
-language plpgsql set search_path = ''
-as $$
-begin
-  if tg_op = 'INSERT' then
-    new."timestamp" := coalesce(new."timestamp", kinds.field_time(new.envelope -> 'timestamp'));
-  elsif new."timestamp" = old."timestamp" and new.envelope -> 'timestamp' is distinct from old.envelope -> 'timestamp' then
-    new."timestamp" := coalesce(kinds.field_time(new.envelope -> 'timestamp'), new."timestamp");
-  end if;
-  return new;
-end
-$$;
-
-comment on function events.tg_packet_store__take_event_time is
-  'Takes envelope.timestamp as the event time of a memory of kind event, unless the writer gives another one.';
-
--- After the envelope was checked, and before the event time is.
-create trigger _250_take_event_time before insert or update of envelope, packet_type on public.packet_store
-  for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function events.tg_packet_store__take_event_time();
-
-create trigger _610_fill_event after insert on public.packet_store
-  for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function events.tg_packet_store__fill_event();
-create trigger _610_fill_event_changed after update on public.packet_store
-  for each row when (
-    (old.packet_type = 'event' or new.packet_type = 'event')
-    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
-      or new."timestamp" <> old."timestamp"
-      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent')
-    and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function events.tg_packet_store__fill_event();
+comment on function events.fill_event is
+  'Writes the event row of a memory, or deletes it if the memory is no longer an event. Not executable by callers. '
+  'Definer: callers can''t write events.';
 --! EndIncluded 110-events/020-agent-memory-events.sql
 --! Included 110-events/030-reasoning-traces.sql
 -- Reasoning traces, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind
@@ -19264,51 +19218,70 @@ comment on function events.field_or_default is
   'Returns a field of the envelope, or the default if the field is absent or null.';
 
 -- Inserts or updates the row of the memory, or deletes it if the memory is no longer a trace or has expired.
-create function events.tg_packet_store__fill_reasoning()
-returns trigger
-language plpgsql security definer set search_path = ''
+create function events.fill_reasoning(memory public.packet_store)
+returns void
+language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   -- An imported legacy memory may have the kind reasoning_trace without steps.
-  if new.packet_type <> 'reasoning_trace' or new.envelope -> 'steps' is null or new.ttl <= now() then
-    delete from public.reasoning_traces t where t.packet_id = new.packet_id;
-    return null;
+  if memory.packet_type <> 'reasoning_trace' or memory.envelope -> 'steps' is null or memory.ttl <= now() then
+    delete from public.reasoning_traces t where t.packet_id = memory.packet_id;
+    return;
   end if;
   insert into public.reasoning_traces as t (
     packet_id, agent_id, steps, extracted_features, inference_steps, reasoning_tokens, decision_tokens, confidence_scores)
   values (
-    new.packet_id,
-    left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
-    new.envelope -> 'steps',
-    events.field_or_default(new.envelope, 'extracted_features', '{}'),
-    events.field_or_default(new.envelope, 'inference_steps', '[]'),
-    events.field_or_default(new.envelope, 'reasoning_tokens', '[]'),
-    events.field_or_default(new.envelope, 'decision_tokens', '[]'),
-    events.field_or_default(new.envelope, 'confidence_scores', '{}'))
+    memory.packet_id,
+    left(coalesce(memory.envelope ->> 'agent_id', memory.metadata ->> 'agent', memory.metadata ->> 'creator'), 200),
+    memory.envelope -> 'steps',
+    events.field_or_default(memory.envelope, 'extracted_features', '{}'),
+    events.field_or_default(memory.envelope, 'inference_steps', '[]'),
+    events.field_or_default(memory.envelope, 'reasoning_tokens', '[]'),
+    events.field_or_default(memory.envelope, 'decision_tokens', '[]'),
+    events.field_or_default(memory.envelope, 'confidence_scores', '{}'))
   on conflict (packet_id) do update
     set agent_id = excluded.agent_id, steps = excluded.steps, extracted_features = excluded.extracted_features,
       inference_steps = excluded.inference_steps, reasoning_tokens = excluded.reasoning_tokens,
       decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores,
       updated_at = clock_timestamp();
+end
+$$;
+
+comment on function events.fill_reasoning is
+  'Writes the trace row of a memory, or deletes it if the memory is no longer a reasoning trace. Not executable by '
+  'callers. Definer: callers can''t write traces.';
+
+-- Fills what the kind was before and what it is now. An update counts only if it changes something that the row holds.
+create function events.tg_packet_store__fill_columns()
+returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  is_changed constant boolean := tg_op = 'INSERT' or new.packet_type <> old.packet_type or new.envelope <> old.envelope
+    or new.metadata -> 'agent' is distinct from old.metadata -> 'agent';
+begin
+  if 'event' in (new.packet_type, old.packet_type) and (is_changed or new."timestamp" <> old."timestamp") then
+    perform events.fill_event(new);
+  end if;
+  if 'reasoning_trace' in (new.packet_type, old.packet_type) and is_changed then
+    perform events.fill_reasoning(new);
+  end if;
   return null;
 end
 $$;
 
-comment on function events.tg_packet_store__fill_reasoning is
-  'Writes the trace row of a memory and deletes it when the memory is no longer a reasoning trace. Definer: callers '
-  'can''t write traces.';
+comment on function events.tg_packet_store__fill_columns is
+  'Keeps the event or reasoning trace of a memory in step with it. Definer: runs functions that callers may not.';
 
-create trigger _610_fill_reasoning after insert on public.packet_store
+create trigger _610_fill_columns after insert on public.packet_store
   for each row when (
-    new.packet_type = 'reasoning_trace' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function events.tg_packet_store__fill_reasoning();
-create trigger _610_fill_reasoning_changed after update on public.packet_store
+    new.packet_type in ('event', 'reasoning_trace') and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+  execute function events.tg_packet_store__fill_columns();
+create trigger _610_fill_columns_again after update on public.packet_store
   for each row when (
-    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
-    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
-      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent')
+    (old.packet_type in ('event', 'reasoning_trace') or new.packet_type in ('event', 'reasoning_trace'))
     and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function events.tg_packet_store__fill_reasoning();
+  execute function events.tg_packet_store__fill_columns();
 --! EndIncluded 110-events/030-reasoning-traces.sql
 --! Included 120-tasks/000-schema.sql
 create schema tasks;

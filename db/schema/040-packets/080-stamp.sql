@@ -1,5 +1,5 @@
--- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client
--- sent. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
+-- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client sent, and
+-- checks where. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
 
 create function packets.tg_packet_store__stamp()
 returns trigger
@@ -95,6 +95,12 @@ begin
         'timestamp: must be the time when it happened, from the year 1 to five minutes after it is saved', 'timestamp');
     end if;
   end if;
+  if tg_op = 'INSERT' or new.importance_score is distinct from old.importance_score or new.content_hash <> old.content_hash then
+    new.importance_score := packets.bounded_importance(new.importance_score);
+  end if;
+  if tg_op = 'INSERT' or (new.scope, new.project_id, new.branch) is distinct from (old.scope, old.project_id, old.branch) then
+    perform packets.check_place(new.scope, new.project_id, new.branch);
+  end if;
   return new;
 end
 $$;
@@ -102,4 +108,5 @@ $$;
 comment on function packets.tg_packet_store__stamp is
   'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and '
   'the clock, replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time '
-  'is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has.';
+  'is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has. '
+  'Bounds the importance, and refuses a scope or project that the caller may not write, and a branch of no project.';

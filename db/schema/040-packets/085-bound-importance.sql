@@ -1,17 +1,13 @@
--- The trigger function that lowers an importance to what its writer may give. The table packet_store has its triggers.
+-- The importance that a writer may give. The trigger of packet_store that stamps calls bounded_importance().
 
-create function packets.tg_packet_store__bound_importance() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  if identity.current_creator() is not null and not packets.is_legacy_import() then
-    new.importance_score := least(
-      new.importance_score, (identity.bounds_of(new.tenant_id, identity.current_creator())).max_importance);
-  end if;
-  return new;
-end
-$$;
+create function packets.bounded_importance(importance real) returns real
+language sql stable parallel safe security definer set search_path = ''
+return (
+  select least(importance, (identity.bounds_of((me).tenant_id, (me).creator)).max_importance)
+  from identity.current_identity() as me);
 
-comment on function packets.tg_packet_store__bound_importance is
-  'Lowers an importance above what the writer may give (actors.max_importance), also where it changes the text of a '
+comment on function packets.bounded_importance is
+  'Lowers an importance above what the caller may give (actors.max_importance), also where it changes the text of a '
   'memory that another made important. Definer: agents see no row of actors but their own.';
+
+grant execute on function packets.bounded_importance to l9_agent, l9_admin;

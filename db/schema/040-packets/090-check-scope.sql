@@ -1,5 +1,5 @@
--- The scope, project and branch that a caller may write. A trigger of packet_store and functions that write call
--- check_scope(); project_or_default() and branch_or_default() fill in what a save leaves out.
+-- The scope, project and branch that a caller may write. The trigger of packet_store that stamps calls check_place(), and functions
+-- that write call check_scope(); project_or_default() and branch_or_default() fill in what a save leaves out.
 
 create function packets.scope_has_projects(scope text)
 returns boolean
@@ -72,22 +72,22 @@ comment on function packets.check_scope is
   'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. The policies '
   'enforce the same rule. Definer: reads in the scopes table whether the scope has projects.';
 
-create function packets.tg_packet_store__check_scope()
-returns trigger
-language plpgsql set search_path = ''
+create function packets.check_place(scope text, project_id text, branch text)
+returns void
+language plpgsql stable set search_path = ''
 as $$
 begin
-  perform packets.check_scope(new.scope, new.project_id);
-  if new.branch is not null and new.project_id is null then
-    perform identity.raise_error('L9VAL', format('branch: scope %s belongs to no project, so it has no branches; leave it out', new.scope), 'branch');
+  perform packets.check_scope(scope, project_id);
+  if branch is not null and project_id is null then
+    perform identity.raise_error('L9VAL',
+      format('branch: scope %s belongs to no project, so it has no branches; leave it out', scope), 'branch');
   end if;
-  return new;
 end
 $$;
 
-comment on function packets.tg_packet_store__check_scope is
+comment on function packets.check_place is
   'Refuses a scope or project that the caller may not write, and a branch of no project.';
 
 grant execute on function packets.project_or_default, packets.branch_or_default to l9_agent, l9_admin;
 grant execute on function packets.one_branch to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function packets.scope_has_projects, packets.check_scope to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function packets.scope_has_projects, packets.check_scope, packets.check_place to l9_agent, l9_admin, l9_platform_admin;

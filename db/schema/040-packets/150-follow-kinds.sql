@@ -53,6 +53,9 @@ declare
   whole public.packet_store;
   rules jsonb := kinds.rules_of(old.packet_type, old.tenant_id);
 begin
+  if tg_op = 'UPDATE' and new.part_of is not distinct from old.part_of then
+    return new;
+  end if;
   -- Cleanup, erasure and the deletion of the whole itself run as the owner. A kind may have no parts any more.
   if current_user <> 'l9_owner' and rules ->> 'part_of_field' is not null then
     select p.* into whole from public.packet_store p where p.packet_id = old.part_of for no key update;
@@ -72,11 +75,8 @@ comment on function packets.tg_packet_store__keep_parts is
   'Refuses to take a part away from a memory that is locked, such as a section from an approved document: to delete '
   'it, to move it to another one, or to change its kind.';
 
-create trigger _400_keep_parts before delete on public.packet_store
+create trigger _400_keep_parts before delete or update of envelope, packet_type on public.packet_store
   for each row when (old.part_of is not null) execute function packets.tg_packet_store__keep_parts();
-create trigger _400_keep_moved_parts before update of envelope, packet_type on public.packet_store
-  for each row when (old.part_of is not null and new.part_of is distinct from old.part_of)
-  execute function packets.tg_packet_store__keep_parts();
 
 create function packets.tg_packet_store__move_parts()
 returns trigger

@@ -59,40 +59,6 @@ comment on function derived.tg__take_references is
   'the columns of the row for the source and for the trace, and the table and column to read them from. Definer: '
   'reads the source, or the evidence that was derived from it.';
 
-create function derived.tg_packet_store__references_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  -- updated_at stays, because nothing that the row says has changed.
-  execute format(
-    'update public.%I d set correlation_id = $1, session_id = $2, %I = $3 where d.%I = $4', tg_argv[0], tg_argv[2], tg_argv[1])
-  using new.correlation_id, new.session_id, new.trace_id, new.packet_id;
-  return null;
-end
-$$;
-
-comment on function derived.tg_packet_store__references_follow is
-  'Copies a memory''s new correlation, session and trace to the rows derived from it. Arguments: the table, its '
-  'columns for the source and for the trace. Definer: callers can''t write these tables.';
-
-create function derived.tg_packet_store__derived_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  execute format(
-    'update public.%I d set tenant_id = $1, org_id = $2, user_id = $3, project_id = $4, scope = $5, ttl = $6, updated_at = clock_timestamp()
-     where d.%I = $7', tg_argv[0], tg_argv[1])
-  using new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.packet_id;
-  return null;
-end
-$$;
-
-comment on function derived.tg_packet_store__derived_follow is
-  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it. Arguments: the table, its '
-  'column that names the source. Definer: callers can''t write these tables.';
-
 -- Rows are read as JSON, because derived tables have different columns for key, source and trace.
 create function derived.tg__audit_derived()
 returns trigger
