@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:cd2ec6b63ffbd3d1b16c6c30b00d4407d7476a84
+--! Hash: sha1:c52d7b99344b024e99f4cf9edca27e1e8200f06d
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -15995,8 +15995,9 @@ comment on function memories.present_state is
 
 grant execute on function memories.check_version, memories.present_state to l9_agent, l9_admin;
 --! EndIncluded 080-memories/032-check-version.sql
---! Included 080-memories/035-save-typed.sql
--- Saves a memory of a kind with rules: what is the same by them is updated. save_memory() calls save_typed().
+--! Included 080-memories/035-save-draft.sql
+-- Saves a draft, which is a row of packet_store that is not stored yet: what is the same by the rules of its kind is updated, and in
+-- a kind without rules left as it is. save_memory() and memory_store() call save_draft().
 
 create function memories.find_ended(draft public.packet_store, fields jsonb)
 returns setof public.packet_store
@@ -16064,7 +16065,6 @@ create function memories.update_same(same public.packet_store, draft public.pack
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   current public.packet_store;
   wanted public.packet_store;
@@ -16122,85 +16122,126 @@ comment on function memories.update_same is
   'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing '
   'differs. Errors: L9OWN, L9IMM and those of a save.';
 
--- Looks for the memory that is the same and updates it, or else inserts; if a concurrent save was first, it looks
--- again.
-create function memories.save_typed(draft public.packet_store, rules jsonb, is_beside boolean default false)
-returns public.save_result
-language plpgsql volatile set search_path = ''
+create function memories.identity_of(rules jsonb, fields jsonb) returns bytea
+language sql stable set search_path = ''
+-- A memory that ends with this save, such as a todo that is done, still is the one that was open.
+return kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
+  packets.text_identity(secrets.as_stored(fields ->> 'content', identity.current_tenant_id())));
+
+comment on function memories.identity_of is
+  'The identity_hash that a memory with these fields will have: by the rules of its kind or, without rules, by its '
+  'content.';
+
+create function memories.find_same(draft public.packet_store, rules jsonb, is_beside boolean default false) returns public.packet_store
+language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
-  me constant identity.identity := identity.require_identity();
-  fields jsonb := packets.typed_fields(rules, draft.envelope);
-  -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
-  hash constant bytea := kinds.identity_of(rules - 'identity_ends_when', fields, null,
-    packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+  fields constant jsonb := case when rules is null then draft.envelope else packets.typed_fields(rules, draft.envelope) end;
+  hash constant bytea := memories.identity_of(rules, fields);
   same public.packet_store;
-  saved public.packet_store;
-  answer public.save_result;
-  violated text;
 begin
-  -- That a memory is there already excuses nobody from the rights to save it.
-  perform packets.check_scope(draft.scope, draft.project_id);
-  for attempt in 1..3 loop
-    -- One that this memory replaces is another one, even if its name is the same.
-    select s.* into same from packets.find_same(draft, packets.own_identity(hash, me.creator)) s
-    where coalesce((rules ->> 'stands_beside')::boolean, false);
-    if not found then
-      select s.* into same from packets.find_same(draft, hash) s
-      where not is_beside and (not coalesce((rules ->> 'supersedes')::boolean, false)
-        or s.packet_id::text is distinct from lower(fields ->> 'supersedes'));
-    end if;
-    if found then
-      answer := memories.update_same(same, draft, rules);
-      if answer.status is not null then
-        return answer;
-      end if;
-      -- The insert below stands beside it.
-    end if;
-    if kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
-      select s.* into same from memories.find_ended(draft, fields) s;
-      if found then
-        return memories.update_same(same, draft, rules);
-      end if;
-    end if;
-    begin
-      insert into public.packet_store (
-        packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
-        importance_score, correlation_id, session_id, trace_id)
-      values (
-        draft.packet_type, fields, draft."timestamp", draft.language, coalesce(draft.routing, '{}'), coalesce(draft.provenance, '{}'),
-        coalesce(draft.metadata, '{}'), draft.thread_id, coalesce(draft.parent_ids, '{}'), coalesce(draft.tags, '{}'), draft.ttl,
-        draft.project_id, draft.branch, draft.scope, coalesce(draft.importance_score, 0.5), draft.correlation_id, draft.session_id, draft.trace_id)
-      returning * into saved;
-      answer.memory := saved;
-      answer.status := 'inserted';
-      return answer;
-    exception when unique_violation then
-      -- What a trigger did for the row that was refused, such as marking one as superseded, is undone with it.
-      get stacked diagnostics violated = constraint_name;
-      if violated <> 'packet_content_unique' then
-        raise;
-      end if;
-    end;
-  end loop;
-  raise exception using errcode = '40001', message = 'too many concurrent saves of this memory; try again';
+  if (rules ->> 'stands_beside')::boolean then
+    select s.* into same from packets.find_same(draft, packets.own_identity(hash, identity.current_creator())) as s;
+  end if;
+  if same.packet_id is null and not is_beside then
+    select s.* into same from packets.find_same(draft, hash) as s
+    where (not coalesce((rules ->> 'supersedes')::boolean, false)
+        -- One that this memory replaces is another one, even if its name is the same.
+        or s.packet_id::text is distinct from lower(fields ->> 'supersedes'))
+      and (draft.packet_type <> 'message' or (s.thread_id, s."timestamp", s.speaker) is not distinct from (
+        draft.thread_id, draft."timestamp",
+        packets.speaker_of('message', packets.with_trimmed_speaker(draft.metadata), fields ->> 'content')));
+  end if;
+  if same.packet_id is null and kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
+    select s.* into same from memories.find_ended(draft, fields) as s;
+  end if;
+  return same;
 end
 $$;
 
-comment on function memories.save_typed is
-  'Saves a memory of a kind with rules, or updates the one that is the same by them. Of the draft, the columns that '
-  'callers may write count; null takes the default. is_beside: one that the caller may not change is not looked '
-  'for, because the new memory is to stand beside it.';
+comment on function memories.find_same is
+  'The memory that is the same as a draft by the rules of its kind or, without rules, by its content; null if there is '
+  'none. is_beside: one that the caller may not change is not looked for, because the new memory is to stand beside it.';
 
-grant execute on function
-  memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.update_same,
-  memories.save_typed
-to l9_agent, l9_admin;
---! EndIncluded 080-memories/035-save-typed.sql
---! Included 080-memories/040-save-memory.sql
--- The operation save_memory. Other functions that save a memory, such as reflect(), assert_fact() and memory_store(),
--- call it, too.
+create function memories.insert_draft(draft public.packet_store) returns public.packet_store
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  saved public.packet_store;
+begin
+  insert into public.packet_store (
+    packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id,
+    branch, scope, importance_score, correlation_id, session_id, trace_id)
+  values (
+    draft.packet_type, draft.envelope, draft."timestamp", draft.language, coalesce(draft.routing, '{}'),
+    coalesce(draft.provenance, '{}'), coalesce(draft.metadata, '{}'), draft.thread_id, coalesce(draft.parent_ids, '{}'),
+    coalesce(draft.tags, '{}'), draft.ttl, draft.project_id, draft.branch, draft.scope, coalesce(draft.importance_score, 0.5),
+    draft.correlation_id, draft.session_id, draft.trace_id)
+  on conflict do nothing
+  returning * into saved;
+  return saved;
+end
+$$;
+
+comment on function memories.insert_draft is
+  'Inserts a draft: its columns that callers may write, of which null takes the default. Null if one that is the same is '
+  'there.';
+
+-- A kind without rules is inserted at once, and the same memory looked for where there is one; a kind with rules looks first,
+-- because its triggers change other memories. If a concurrent save or delete was first, it looks again.
+create function memories.save_draft(draft public.packet_store, rules jsonb, is_beside boolean default false)
+returns public.save_result
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  same public.packet_store;
+  answer public.save_result;
+begin
+  if rules is not null then
+    -- That a memory is there already excuses nobody from the rights to save it.
+    perform packets.check_scope(draft.scope, draft.project_id);
+  end if;
+  for attempt in 1..4 loop
+    if rules is not null or attempt > 1 then
+      same := memories.find_same(draft, rules, is_beside);
+    end if;
+    if same.packet_id is not null and rules is null then
+      answer.status := 'skipped_dedupe';
+      answer.memory := same;
+    elsif same.packet_id is not null then
+      answer := memories.update_same(same, draft, rules);
+      if answer.status is null and not is_beside then
+        return memories.save_draft(draft, rules, is_beside => true);
+      end if;
+    end if;
+    exit when answer.status is not null;
+    if rules is null then
+      answer.memory := memories.insert_draft(draft);
+    else
+      begin
+        answer.memory := memories.insert_draft(draft);
+        if (answer.memory).packet_id is null then
+          raise exception using errcode = 'TAKEN';
+        end if;
+      exception when sqlstate 'TAKEN' then
+        null; -- What a trigger did for the row, such as marking one as superseded, is undone with it.
+      end;
+    end if;
+    if (answer.memory).packet_id is not null then
+      answer.status := 'inserted';
+      exit;
+    end if;
+  end loop;
+  if answer.status is null then
+    raise exception using errcode = '40001', message = 'too many concurrent saves of this memory; try again';
+  end if;
+  return answer;
+end
+$$;
+
+comment on function memories.save_draft is
+  'Saves a draft, or answers with the memory that is the same: updated where its kind has rules. is_beside: the new '
+  'memory is to stand beside one that the caller may not change. Errors: those of a save.';
 
 create function memories.audit_shown(answer public.save_result)
 returns void
@@ -16213,10 +16254,44 @@ end;
 comment on function memories.audit_shown is
   'Audits that a save which wrote nothing returned a memory that was there already.';
 
-grant execute on function memories.audit_shown to l9_agent, l9_admin;
+create function memories.note_answer(answer public.save_result, rules jsonb, ttl timestamptz)
+returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if answer.status <> 'inserted' then
+    -- A kind with rules says itself when its memories expire.
+    perform packets.claim_text((answer.memory).packet_id, case when rules is null then coalesce(note_answer.ttl, 'infinity') end);
+  end if;
+  if answer.status = 'skipped_dedupe' then
+    perform memories.audit_shown(answer);
+  end if;
+end
+$$;
 
--- A known idempotency key answers first, then near-duplicates, then the rules of a kind. Otherwise the memory is
--- inserted, and one that is there already is the answer.
+comment on function memories.note_answer is
+  'Does what follows from an answer with a memory that was there already: an administrator stands by its text, and its '
+  'read is audited where nothing was written.';
+
+create function memories.with_content(envelope jsonb, content text, rules jsonb) returns jsonb
+language sql immutable parallel safe set search_path = ''
+return coalesce(envelope, '{}')
+  -- Without rules, a missing content is an error that names it, even where the envelope has one.
+  || case when rules is not null and content is null then '{}' else jsonb_build_object('content', content) end;
+
+comment on function memories.with_content is 'The envelope of a draft: the fields that were given, and the content.';
+
+grant execute on function
+  memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.update_same, memories.identity_of,
+  memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown, memories.note_answer, memories.with_content
+to l9_agent, l9_admin;
+--! EndIncluded 080-memories/035-save-draft.sql
+--! Included 080-memories/040-save-memory.sql
+-- The operation save_memory. Other functions that save a memory, such as reflect(), assert_fact() and memory_store(),
+-- call it, too.
+
+-- A known idempotency key answers first, then near-duplicates. Otherwise the draft is saved, and a memory that is the same is the
+-- answer.
 create function public.save_memory(
   content text default null,
   scope text default 'developer',
@@ -16246,50 +16321,56 @@ create function public.save_memory(
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  saved public.packet_store;
-  hash bytea;
-  request_hash bytea;
-  answer public.save_result;
-  is_message boolean;
   draft public.packet_store;
   rules jsonb;
+  request_hash bytea;
+  answer public.save_result;
+  near public.similar_memory[];
 begin
-  kind := coalesce(identity.given_text(save_memory.kind), 'note');
-  scope := coalesce(identity.given_text(save_memory.scope), 'developer');
-  thread_id := identity.given_text(save_memory.thread_id);
-  language := identity.given_text(save_memory.language);
-  on_similar := identity.given_text(save_memory.on_similar);
-  is_message := save_memory.kind = 'message';
-  rules := kinds.rules_of(save_memory.kind, me.tenant_id);
+  draft.packet_type := coalesce(identity.given_text(kind), 'note');
+  draft.scope := coalesce(identity.given_text(scope), 'developer');
+  draft.thread_id := identity.given_text(thread_id);
+  draft.language := identity.given_text(language);
+  on_similar := identity.given_text(on_similar);
+  rules := kinds.rules_of(draft.packet_type, me.tenant_id);
   if ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
-  project_id := packets.project_or_default(save_memory.project_id, save_memory.scope);
-  branch := packets.branch_or_default(save_memory.branch, save_memory.project_id);
-  if jsonb_typeof(save_memory.envelope) <> 'object' then
+  draft.project_id := packets.project_or_default(project_id, draft.scope);
+  draft.branch := packets.branch_or_default(branch, draft.project_id);
+  if jsonb_typeof(envelope) <> 'object' then
     perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   end if;
-
-  if save_memory.speaker is not null then
-    metadata := coalesce(save_memory.metadata, '{}') || jsonb_build_object('speaker', save_memory.speaker);
+  draft.metadata := metadata;
+  if speaker is not null then
+    draft.metadata := coalesce(metadata, '{}') || jsonb_build_object('speaker', speaker);
   end if;
+  draft."timestamp" := save_memory."timestamp";
+  draft.routing := routing;
+  draft.provenance := provenance;
+  draft.parent_ids := parent_ids;
+  draft.tags := tags;
+  draft.ttl := ttl;
+  draft.importance_score := importance;
+  draft.correlation_id := correlation_id;
+  draft.session_id := session_id;
+  draft.trace_id := trace_id;
 
-  if save_memory.idempotency_key is not null then
+  if idempotency_key is not null then
     -- What may differ between a request and its retry is left out: the vector, which may have come late, and where the caller
     -- was when it sent it.
     request_hash := sha256(convert_to(jsonb_build_object(
-      'content', save_memory.content, 'scope', save_memory.scope, 'project_id', save_memory.project_id, 'branch', save_memory.branch,
-      'kind', kind, 'tags', coalesce(save_memory.tags, '{}'), 'thread_id', save_memory.thread_id,
-      'parent_ids', coalesce(save_memory.parent_ids, '{}'), 'ttl', save_memory.ttl at time zone 'UTC',
-      'importance', coalesce(importance, 0.5), 'metadata', coalesce(save_memory.metadata, '{}'),
-      'envelope', coalesce(save_memory.envelope, '{}'), 'routing', coalesce(save_memory.routing, '{}'),
-      'provenance', coalesce(save_memory.provenance, '{}'), 'correlation_id', save_memory.correlation_id,
-      'timestamp', save_memory."timestamp" at time zone 'UTC', 'language', save_memory.language,
+      'content', content, 'scope', draft.scope, 'project_id', draft.project_id, 'branch', draft.branch,
+      'kind', draft.packet_type, 'tags', coalesce(tags, '{}'), 'thread_id', draft.thread_id,
+      'parent_ids', coalesce(parent_ids, '{}'), 'ttl', ttl at time zone 'UTC',
+      'importance', coalesce(importance, 0.5), 'metadata', coalesce(draft.metadata, '{}'),
+      'envelope', coalesce(envelope, '{}'), 'routing', coalesce(routing, '{}'),
+      'provenance', coalesce(provenance, '{}'), 'correlation_id', correlation_id,
+      'timestamp', save_memory."timestamp" at time zone 'UTC', 'language', draft.language,
       'on_similar', coalesce(on_similar, 'keep'))::text, 'UTF8'));
-    answer := memories.answer_of_key(save_memory.idempotency_key, request_hash);
+    answer := memories.answer_of_key(idempotency_key, request_hash);
     if answer.status is not null then
       perform memories.audit_shown(answer);
       return answer;
@@ -16298,88 +16379,23 @@ begin
 
   if on_similar is not null then
     answer := duplicates.resolve_similar(
-      on_similar, save_memory.content, save_memory.scope, save_memory.project_id, save_memory.branch, kind, tags, parent_ids, ttl, importance,
-      save_memory.metadata, save_memory.envelope, content_vector, model);
-    saved := answer.memory;
+      on_similar, content, draft.scope, draft.project_id, draft.branch, draft.packet_type, tags, parent_ids, ttl, importance,
+      draft.metadata, envelope, content_vector, model);
   end if;
-
-  if rules is not null and answer.status is null then
-    perform memories.check_made_content(kind, rules, save_memory.envelope, save_memory.content);
-    draft.packet_type := kind;
-    draft.envelope := coalesce(save_memory.envelope, '{}')
-      || jsonb_strip_nulls(jsonb_build_object('content', save_memory.content));
-    draft."timestamp" := save_memory."timestamp";
-    draft.language := save_memory.language;
-    draft.routing := save_memory.routing;
-    draft.provenance := save_memory.provenance;
-    draft.metadata := save_memory.metadata;
-    draft.thread_id := save_memory.thread_id;
-    draft.parent_ids := save_memory.parent_ids;
-    draft.tags := save_memory.tags;
-    draft.ttl := save_memory.ttl;
-    draft.project_id := save_memory.project_id;
-    draft.branch := save_memory.branch;
-    draft.scope := save_memory.scope;
-    draft.importance_score := importance;
-    draft.correlation_id := save_memory.correlation_id;
-    draft.session_id := save_memory.session_id;
-    draft.trace_id := save_memory.trace_id;
-    answer := memories.save_typed(draft, rules);
-    saved := answer.memory;
-  end if;
-
-  for attempt in 1..3 loop
-    -- A near-duplicate, or the memory that is the same by the rules of its kind, has already answered the save.
-    exit when answer.status is not null;
-    insert into public.packet_store (
-      packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
-      importance_score, correlation_id, session_id, trace_id)
-    values (
-      kind,
-      coalesce(save_memory.envelope, '{}') || jsonb_build_object('content', save_memory.content), save_memory."timestamp",
-      save_memory.language,
-      coalesce(save_memory.routing, '{}'), coalesce(save_memory.provenance, '{}'), coalesce(save_memory.metadata, '{}'),
-      save_memory.thread_id, coalesce(save_memory.parent_ids, '{}'), coalesce(save_memory.tags, '{}'), save_memory.ttl,
-      save_memory.project_id, save_memory.branch, save_memory.scope, coalesce(importance, 0.5),
-      save_memory.correlation_id, save_memory.session_id, save_memory.trace_id)
-    on conflict do nothing
-    returning packet_store.* into saved;
-    if found then
-      answer.status := 'inserted';
-      exit;
-    end if;
-
-    hash := coalesce(hash, packets.text_identity(secrets.as_stored(save_memory.content, me.tenant_id)));
-    draft.packet_type := kind;
-    draft.scope := save_memory.scope;
-    draft.project_id := save_memory.project_id;
-    draft.branch := save_memory.branch;
-    select s.* into saved
-    from packets.find_same(draft, hash) s
-    where not is_message or (s.thread_id, s."timestamp", s.speaker) is not distinct from (
-      save_memory.thread_id, save_memory."timestamp",
-      packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content));
-    if found then
-      answer.status := 'skipped_dedupe';
-      exit;
-    end if;
-
-    -- The conflicting memory was deleted concurrently: retry.
-  end loop;
-
   if answer.status is null then
-    raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
+    if rules is not null then
+      perform memories.check_made_content(draft.packet_type, rules, envelope, content);
+    end if;
+    draft.envelope := memories.with_content(envelope, content, rules);
+    near := answer."similar";
+    answer := memories.save_draft(draft, rules);
+    if rules is null then
+      answer."similar" := near; -- Of other kinds, their own rules say which are the same.
+    end if;
   end if;
-  answer.memory := saved;
-  if answer.status <> 'inserted' then
-    -- A kind with rules says itself when its memories expire.
-    perform packets.claim_text(saved.packet_id, case when rules is null then coalesce(save_memory.ttl, 'infinity') end);
-  end if;
-  if answer.status = 'skipped_dedupe' then
-    perform memories.audit_shown(answer);
-  end if;
-  if save_memory.idempotency_key is not null then
-    perform memories.remember_answer(save_memory.idempotency_key, request_hash, answer);
+  perform memories.note_answer(answer, rules, ttl);
+  if idempotency_key is not null then
+    perform memories.remember_answer(idempotency_key, request_hash, answer);
   end if;
   return answer;
 end
@@ -16679,7 +16695,6 @@ create function memories.restore_ttl(memory public.packet_store)
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   rules constant jsonb := kinds.rules_of(memory.packet_type, memory.tenant_id);
   by_kind constant timestamptz := kinds.moment_after(rules, 'expires', memory.envelope);
@@ -16701,27 +16716,26 @@ comment on function memories.restore_ttl is
   'Errors: L9OWN.';
 
 -- Saves the memory, then the text of a document, then its approval, which locks it.
-create function memories.save_draft(item jsonb, draft public.packet_store)
+create function memories.save_item(item jsonb, draft public.packet_store, rules jsonb)
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   saved public.save_result;
   body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
   -- An approved document is locked, so it gets its text before its approval.
   approval constant jsonb := case when body is not null and coalesce(draft.envelope -> 'approved_at', 'null') <> 'null' then (
     select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f where f.key in ('approved_at', 'approved_by')) end;
+  given constant jsonb := draft.envelope - 'content' - case when body is null then '{}'
+    when approval is null then '{body_md}' else '{body_md,approved_at,approved_by}' end::text[];
   is_changed boolean := false;
 begin
-  if approval is not null then
-    draft.envelope := draft.envelope - '{approved_at,approved_by}'::text[];
+  if rules is not null then
+    perform memories.check_made_content(draft.packet_type, rules, given, draft.envelope ->> 'content');
   end if;
-  saved := public.save_memory(
-    content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
-    tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl,
-    thread_id => draft.thread_id, "timestamp" => draft."timestamp", language => draft.language, metadata => draft.metadata,
-    envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
+  draft.envelope := memories.with_content(given, draft.envelope ->> 'content', rules);
+  saved := memories.save_draft(draft, rules);
+  perform memories.note_answer(saved, rules, draft.ttl);
   -- Each in a statement of its own: beside a condition that is known already it might not be called.
   if item ->> 'ttl_policy' = 'default' and saved.status <> 'inserted' then
     is_changed := memories.restore_ttl(saved.memory);
@@ -16729,8 +16743,7 @@ begin
   if body is not null and saved.status = 'skipped_dedupe' and not packets.may_rewrite(saved.memory, identity.current_identity())
     and documents.has_body(saved.memory, body) is not true then
     -- The document of this path is another writer's, and says something else.
-    draft.envelope := draft.envelope - 'body_md';
-    saved := memories.save_typed(draft, kinds.rules_of(draft.packet_type, identity.current_tenant_id()), is_beside => true);
+    saved := memories.save_draft(draft, rules, is_beside => true);
   end if;
   if body is not null then
     is_changed := documents.store_body(saved.memory, body) or is_changed;
@@ -16745,27 +16758,17 @@ begin
 end
 $$;
 
-comment on function memories.save_draft is 'Saves the memory of an item, and the text and approval of a document.';
+comment on function memories.save_item is 'Saves the memory of an item, and the text and approval of a document.';
 
-create function memories.check_version_of_item(draft public.packet_store, expected_version timestamptz) returns void
+create function memories.check_version_of_item(draft public.packet_store, rules jsonb, expected_version timestamptz) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  me constant identity.identity := identity.require_identity();
-  rules constant jsonb := kinds.rules_of(draft.packet_type, me.tenant_id);
-  fields constant jsonb := case when rules is null then draft.envelope else packets.typed_fields(rules, draft.envelope) end;
-  hash constant bytea := kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
-    packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
   same public.packet_store;
   locked public.packet_store;
 begin
-  select s.* into same from packets.find_same(draft, packets.own_identity(hash, me.creator)) s;
-  if not found then
-    select s.* into same from packets.find_same(draft, hash) s;
-  end if;
-  if not found and kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
-    select s.* into same from memories.find_ended(draft, fields) s;
-  end if;
+  -- A memory that this one replaces is the same here, too.
+  same := memories.find_same(draft, rules - 'supersedes');
   -- Until the end of the transaction nobody else changes it. One that the caller may not change is refused by the save.
   select p.* into locked from public.packet_store p where p.packet_id = same.packet_id for update;
   perform memories.check_version(case when found then locked else same end, expected_version);
@@ -16781,11 +16784,11 @@ create function memories.store_item(index integer, item jsonb, draft public.pack
 returns public.stored_item
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   answer public.stored_item;
   saved public.save_result;
   key constant text := item ->> 'idempotency_key';
+  rules constant jsonb := kinds.rules_of(draft.packet_type, identity.current_tenant_id());
   -- Of the item as it was given: the time of a ttl differs in a retry, and the text of a document is no field of its memory.
   request_hash constant bytea := sha256(convert_to((item || jsonb_build_object(
     'kind', draft.packet_type, 'scope', draft.scope, 'project_id', draft.project_id, 'branch', draft.branch))::text, 'UTF8'));
@@ -16797,10 +16800,10 @@ begin
     perform memories.audit_shown(saved);
   else
     if item ->> 'expected_version' is not null then
-      perform memories.check_version_of_item(draft, kinds.field_time(item -> 'expected_version'));
+      perform memories.check_version_of_item(draft, rules, kinds.field_time(item -> 'expected_version'));
     end if;
     perform set_config('l9.is_unfinished', '', true);
-    saved := memories.save_draft(item, draft);
+    saved := memories.save_item(item, draft, rules);
     if current_setting('l9.is_unfinished', true) = 'true' then
       answer.is_unfinished := true;
     elsif key is not null then
@@ -16824,7 +16827,7 @@ comment on function memories.store_item is
   'one with that key is refused (L9VAL).';
 
 grant execute on function
-  memories.approve_document, memories.restore_ttl, memories.save_draft, memories.check_version_of_item,
+  memories.approve_document, memories.restore_ttl, memories.save_item, memories.check_version_of_item,
   memories.store_item
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/044-store-item.sql
@@ -16841,7 +16844,6 @@ create function memories.insert_drafts(places integer[], drafts public.packet_st
 returns setof public.stored_item
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   half constant integer := cardinality(places) / 2;
 begin
@@ -16899,7 +16901,6 @@ create function public.memory_store(
 returns setof public.stored_item
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me constant identity.identity := identity.require_identity();
   answers public.stored_item[] := '{}';
@@ -16957,9 +16958,7 @@ begin
         if rules is not null then
           fields := packets.typed_fields(rules, draft.envelope);
         end if;
-        hash := kinds.identity_of(
-          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
-            packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+        hash := memories.identity_of(rules, fields);
         -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
         waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}' or item ? 'expected_version'

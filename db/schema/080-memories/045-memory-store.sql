@@ -10,7 +10,6 @@ create function memories.insert_drafts(places integer[], drafts public.packet_st
 returns setof public.stored_item
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   half constant integer := cardinality(places) / 2;
 begin
@@ -68,7 +67,6 @@ create function public.memory_store(
 returns setof public.stored_item
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me constant identity.identity := identity.require_identity();
   answers public.stored_item[] := '{}';
@@ -126,9 +124,7 @@ begin
         if rules is not null then
           fields := packets.typed_fields(rules, draft.envelope);
         end if;
-        hash := kinds.identity_of(
-          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
-            packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+        hash := memories.identity_of(rules, fields);
         -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
         waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}' or item ? 'expected_version'
