@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:c52d7b99344b024e99f4cf9edca27e1e8200f06d
+--! Hash: sha1:b8aadb4d22a73e4b8f603d8b92f32a67d74f5230
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1768,9 +1768,10 @@ comment on function audit.actor_of is
   'A caller as the details of every audit row name it: caller, creator, source and tool_name, org_id and user_id if '
   'it acts for them, and the references of its call.';
 
+-- Inlined, too.
 create function audit.audit_actor()
 returns jsonb
-language sql stable parallel safe set search_path = ''
+language sql stable parallel safe
 return audit.actor_of(identity.current_identity());
 
 comment on function audit.audit_actor is 'The present caller as the details of every audit row name it.';
@@ -8490,7 +8491,8 @@ begin
   if operator not in ('eq', 'in', 'exists', 'gt', 'gte', 'lt', 'lte') then
     perform identity.raise_error('L9VAL', 'where: the operators are eq, in, exists, gt, gte, lt and lte', 'where');
   elsif operator = 'eq' and type not in ('string', 'number', 'boolean') then
-    perform identity.raise_error('L9VAL', 'where: eq takes a text, a number, true or false; use exists for fields that are missing', 'where');
+    perform identity.raise_error('L9VAL',
+      'where: eq takes a text, a number, true or false; use exists for fields that are missing', 'where');
   elsif operator = 'in' and (type <> 'array' or jsonb_array_length(operand) not between 1 and 100
       or operand @? 'strict $[*] ? (@.type() == "null" || @.type() == "object" || @.type() == "array")') then
     perform identity.raise_error('L9VAL', 'where: in takes a list of 1 to 100 texts, numbers, true or false', 'where');
@@ -8530,7 +8532,6 @@ create function packets.compile_where("where" jsonb)
 returns packets.where_condition
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   signs constant jsonb := '{"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}';
   field record;
@@ -8555,12 +8556,14 @@ begin
     if field.operators = '{}' then
       perform identity.raise_error('L9VAL', 'where: say what to compare a field with, as in {"priority": {"gte": 2}}', 'where');
     end if;
-    for test in select o.key as operator, o.value as operand, jsonb_typeof(o.value) as type from jsonb_each(field.operators) o loop
+    for test in select o.key as operator, o.value as operand, jsonb_typeof(o.value) as type
+      from jsonb_each(field.operators) o loop
       perform packets.check_operand(test.operator, test.operand);
       if test.operator = 'exists' then
         predicates := predicates || format('%sexists(%s)', case when test.operand = 'false' then '!' end, path);
       elsif test.operator = 'in' then
-        tests := tests || (select format('(%s)', string_agg(format('@ == %s', v.value), ' || ')) from jsonb_array_elements(test.operand) v);
+        tests := tests || (select format('(%s)', string_agg(format('@ == %s', v.value), ' || '))
+          from jsonb_array_elements(test.operand) v);
       elsif test.operator = 'eq' then
         tests := tests || format('@ == %s', test.operand);
       elsif test.type = 'number' then
@@ -8663,17 +8666,23 @@ grant execute on function packets.content_hash to l9_agent, l9_admin;
 -- What makes two texts the same: the words of a text in any case, and what case and indentation mean in it. All that asks
 -- whether a memory says the same as another one calls text_identity(); content_hash() tells only whether the words have changed.
 
-create function packets.text_identity(content text) returns bytea
+create function packets.identity_of_hash(content_hash bytea, content text) returns bytea
 language sql immutable parallel safe strict set search_path = ''
 return (
-  select case when t.case_hash is null then t.content_hash else pg_catalog.sha256(t.content_hash || t.case_hash) end
-  from (select packets.content_hash(content) as content_hash, words.case_hash(content) as case_hash offset 0) as t);
+  select case when t.case_hash is null then content_hash else pg_catalog.sha256(content_hash || t.case_hash) end
+  from (select words.case_hash(content) as case_hash offset 0) as t);
+
+comment on function packets.identity_of_hash is 'The text_identity() of a text whose content_hash() is known.';
+
+create function packets.text_identity(content text) returns bytea
+language sql immutable parallel safe strict set search_path = ''
+return packets.identity_of_hash(packets.content_hash(content), content);
 
 comment on function packets.text_identity is
   'The content_hash of prose; of a text in which case or indentation tells, SHA-256 of its content_hash and its '
   'case_hash.';
 
-grant execute on function packets.text_identity to l9_agent, l9_admin, l9_worker;
+grant execute on function packets.identity_of_hash, packets.text_identity to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 040-packets/052-text-identity.sql
 --! Included 040-packets/060-audience-id.sql
 -- The hash of who can read a row. Facts, relationships, the world model and the counts of words are kept for each
@@ -8697,7 +8706,8 @@ grant execute on function packets.audience_id to l9_agent, l9_admin, l9_worker;
 -- writer. The triggers of packet_store call these functions for the envelope and the metadata.
 
 create function packets.attesting_fields() returns text[] language sql immutable parallel safe
-return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at', 'verified_by'];
+return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at',
+  'verified_by'];
 
 comment on function packets.attesting_fields is
   'The fields of an envelope or of metadata that vouch for the text of a memory: who approved, reviewed, verified '
@@ -8763,8 +8773,10 @@ create function packets.words_before_a_colon()
 returns text[]
 language sql immutable parallel safe
 return array[
-  'a', 'action', 'attention', 'cc', 'caution', 'conclusion', 'data', 'date', 'details', 'e.g.', 'edit', 'error', 'example', 'file', 'from', 'ftp',
-  'fw', 'fwd', 'fyi', 'hint', 'http', 'https', 'i.e.', 'important', 'info', 'mailto', 'nb', 'n.b.', 'note', 'notes', 'p.s.', 'ps', 'q',
+  'a', 'action', 'attention', 'cc', 'caution', 'conclusion', 'data', 'date', 'details', 'e.g.', 'edit', 'error', 'example',
+    'file', 'from', 'ftp',
+  'fw', 'fwd', 'fyi', 'hint', 'http', 'https', 'i.e.', 'important', 'info', 'mailto', 'nb', 'n.b.', 'note', 'notes', 'p.s.', 'ps',
+    'q',
   'question', 'answer', 're', 'reminder', 'result', 'subject', 'summary', 'tip', 'tldr', 'to', 'todo', 'update', 'warning'];
 
 comment on function packets.words_before_a_colon is
@@ -8775,13 +8787,14 @@ returns text
 language sql immutable parallel safe
 begin atomic
   -- The first word may be written anyhow ("user", "l-cto"). A following word does not begin with a lower-case letter, so that
-  -- "I have a question:" is no name, unless it is a particle or a single letter. White space follows the colon, unlike in a URL or
-  -- a time of day, except after the wide colon of Chinese and Japanese.
+  -- "I have a question:" is no name, unless it is a particle or a single letter. White space follows the colon, unlike in a URL
+  -- or a time of day, except after the wide colon of Chinese and Japanese.
   select n.name
   from (
     select (regexp_match(left(content, 80),
       '^\s*([[:alnum:]@_\u0080-\uffff][^\s:：,;!?"<>{}=|*#/\\]*'
-      || '(?: (?:(?:de|del|der|den|di|da|du|la|le|van|von|of|the|and|bin|ibn|al|[a-z])(?= |:|：)|[^\sa-z:：,;!?"<>{}=|*#/\\][^\s:：,;!?"<>{}=|*#/\\]*))*)'
+      || '(?: (?:(?:de|del|der|den|di|da|du|la|le|van|von|of|the|and|bin|ibn|al|[a-z])(?= |:|：)'
+      || '|[^\sa-z:：,;!?"<>{}=|*#/\\][^\s:：,;!?"<>{}=|*#/\\]*))*)'
       || '(?::\s+|：\s*)\S'))[1] as name
   ) n
   where length(n.name) <= 60 and lower(n.name) <> all (packets.words_before_a_colon());
@@ -8850,7 +8863,8 @@ language sql immutable parallel safe set search_path = ''
 return (
   select stated.fields || jsonb_strip_nulls(jsonb_build_object('content', coalesce(
     kinds.text_of(rules, stated.fields), stated.fields ->> 'content', stated.fields ->> (rules ->> 'title'))))
-  from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}') from jsonb_each(envelope) as e) as stated (fields));
+  from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}')
+    from jsonb_each(envelope) as e) as stated (fields));
 
 comment on function packets.typed_fields is
   'The envelope of a memory as its kind stores it: fields that are null are left out, and the content is made from '
@@ -8906,7 +8920,8 @@ begin
     perform kinds.check_locked(new.packet_type, rules, old.envelope, new.envelope);
   end if;
   if rules -> 'archived' <> 'null' and rules -> 'identity_ends_when' <> 'null' then
-    new.envelope := packets.typed_fields(rules, kinds.with_end(rules, new.envelope, case tg_op when 'UPDATE' then old.envelope end));
+    new.envelope := packets.typed_fields(rules,
+      kinds.with_end(rules, new.envelope, case tg_op when 'UPDATE' then old.envelope end));
   end if;
   new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.text_identity(new.envelope ->> 'content'));
   if tg_op = 'INSERT' then
@@ -8915,7 +8930,8 @@ begin
     new.has_own_identity := false;
   end if;
   if new.has_own_identity then
-    new.identity_hash := packets.own_identity(new.identity_hash, coalesce(old.metadata ->> 'creator', identity.current_creator()));
+    new.identity_hash := packets.own_identity(new.identity_hash,
+      coalesce(old.metadata ->> 'creator', identity.current_creator()));
   end if;
   new.title := new.envelope ->> (rules ->> 'title');
   new.archived_at := kinds.moment_after(rules, 'archived', new.envelope);
@@ -8924,12 +8940,15 @@ begin
   expires := kinds.moment_after(rules, 'expires', new.envelope);
   if tg_op = 'INSERT' then
     new.ttl := coalesce(new.ttl, expires);
-  elsif new.ttl is not distinct from old.ttl and old.ttl is not distinct from kinds.moment_after(old_rules, 'expires', old.envelope) then
+  elsif new.ttl is not distinct from old.ttl
+    and old.ttl is not distinct from kinds.moment_after(old_rules, 'expires', old.envelope) then
     new.ttl := expires; -- A ttl that the writer chose stays.
   end if;
   if new.ttl = expires and expires <= now() then
-    perform identity.raise_error('L9VAL', format('%s: the %s would have expired on %s already; give it a ttl of its own, or ttl_policy permanent',
-      rules -> 'expires' ->> 'from', new.packet_type, to_char(expires at time zone 'UTC', 'YYYY-MM-DD')), rules -> 'expires' ->> 'from');
+    perform identity.raise_error('L9VAL',
+      format('%s: the %s would have expired on %s already; give it a ttl of its own, or ttl_policy permanent',
+        rules -> 'expires' ->> 'from', new.packet_type, to_char(expires at time zone 'UTC', 'YYYY-MM-DD')),
+      rules -> 'expires' ->> 'from');
   end if;
   return new;
 end
@@ -8961,7 +8980,8 @@ begin
   elsif packets.is_legacy_import() then
     return metadata - 'speaker';
   end if;
-  perform identity.raise_error('L9VAL', format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()), 'speaker');
+  perform identity.raise_error('L9VAL',
+    format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()), 'speaker');
   return null;
 end
 $$;
@@ -8984,7 +9004,8 @@ begin
   if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
     perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
   elsif bytes > packets.max_content_bytes() then
-    perform identity.raise_error('L9LIM', format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
+    perform identity.raise_error('L9LIM',
+      format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
   elsif identity.is_blank(content) then
     perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
   end if;
@@ -9035,17 +9056,21 @@ begin
       from unnest(new.tags) with ordinality as t (tag, place) cross join lateral packets.clean_tag(t.tag) as c (tag)
       where not identity.is_blank(c.tag) group by c.tag order by min(t.place));
     if cardinality(new.tags) > packets.max_tags() then
-      perform identity.raise_error('L9LIM', format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
+      perform identity.raise_error('L9LIM',
+        format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
     elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > packets.max_reference_bytes()) then
       perform identity.raise_error('L9LIM', format('tags: at most %s bytes each', packets.max_reference_bytes()), 'tags');
     end if;
   end if;
   if new.packet_type !~ packets.kind_pattern() then
-    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+    perform identity.raise_error('L9VAL',
+      'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
   elsif not new.language = any (words.languages()) then
-    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
+    perform identity.raise_error('L9VAL',
+      format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
   elsif not identity.is_branch(new.branch) then
-    perform identity.raise_error('L9VAL', 'branch: must be 1 to 255 characters that Git allows as the name of a branch', 'branch');
+    perform identity.raise_error('L9VAL',
+      'branch: must be 1 to 255 characters that Git allows as the name of a branch', 'branch');
   elsif not new.importance_score between 0 and 1 then
     perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
   elsif cardinality(new.parent_ids) > packets.max_parents() then
@@ -9061,7 +9086,7 @@ begin
     new.content_hash := packets.content_hash(content);
   end if;
   -- A kind that identifies its memories by fields has set it already.
-  new.identity_hash := coalesce(new.identity_hash, packets.text_identity(content));
+  new.identity_hash := coalesce(new.identity_hash, packets.identity_of_hash(new.content_hash, content));
   return new;
 end
 $$;
@@ -9076,12 +9101,44 @@ grant execute on function packets.with_trimmed_speaker to l9_agent, l9_admin;
 -- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client sent, and
 -- checks where. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
 
+create type packets.writer as (me identity.identity, max_importance real, has_projects boolean);
+comment on type packets.writer is
+  'The caller that writes a memory, the importance that it may give, and whether the memory''s scope belongs to projects.';
+
+create function packets.writer_in(scope text, is_checked boolean)
+returns packets.writer
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  writer packets.writer;
+begin
+  writer.me := identity.require_identity();
+  if is_checked then
+    writer.max_importance := (identity.bounds_of((writer.me).tenant_id, (writer.me).creator)).max_importance;
+    writer.has_projects := packets.has_projects(writer.me, scope);
+  end if;
+  return writer;
+end
+$$;
+
+comment on function packets.writer_in is
+  'The caller, and what is checked where is_checked says so: see the type writer. Raises L9AUT without an identity. '
+  'Definer: agents see no row of actors but their own, and not every scope.';
+
+grant execute on function packets.writer_in to l9_agent, l9_admin, l9_platform_admin;
+
+-- On an update, importance and place are checked only where they change.
 create function packets.tg_packet_store__stamp()
 returns trigger
 language plpgsql set search_path = ''
 as $$
 declare
-  me identity.identity := identity.require_identity();
+  has_moved constant boolean := tg_op = 'INSERT'
+    or (new.scope, new.project_id, new.branch) is distinct from (old.scope, old.project_id, old.branch);
+  is_weighed constant boolean := tg_op = 'INSERT'
+    or new.importance_score is distinct from old.importance_score or new.content_hash <> old.content_hash;
+  writing constant packets.writer := packets.writer_in(new.scope, has_moved or is_weighed);
+  me constant identity.identity := writing.me;
   writer jsonb := jsonb_build_object(
     'creator', me.creator, 'source', me.source, 'agent', me.agent, 'tool_name', audit.current_tool());
   -- Who saved it: this caller, or the one that is recorded.
@@ -9118,14 +9175,17 @@ begin
       client_metadata := packets.keep_attestations(client_metadata, old.metadata, packets.has_other_writer(old, me)
         and new.envelope -> 'content' is distinct from old.envelope -> 'content', me);
     end if;
-    new.metadata := client_metadata || stamps || jsonb_strip_nulls(jsonb_build_object('updated_by', old.metadata -> 'updated_by'));
+    new.metadata := client_metadata || stamps
+      || jsonb_strip_nulls(jsonb_build_object('updated_by', old.metadata -> 'updated_by'));
     new.text_creator := packets.text_creator_of(new, old, me);
     if (
       new.packet_type, new.envelope, new."timestamp", new.language, new.routing, new.provenance, new.metadata, new.thread_id,
-      new.parent_ids, new.tags, new.ttl, new.project_id, new.branch, new.scope, new.importance_score, new.correlation_id, new.session_id, new.trace_id
+      new.parent_ids, new.tags, new.ttl, new.project_id, new.branch, new.scope, new.importance_score, new.correlation_id,
+      new.session_id, new.trace_id
     ) is distinct from (
       old.packet_type, old.envelope, old."timestamp", old.language, old.routing, old.provenance, old.metadata, old.thread_id,
-      old.parent_ids, old.tags, old.ttl, old.project_id, old.branch, old.scope, old.importance_score, old.correlation_id, old.session_id, old.trace_id
+      old.parent_ids, old.tags, old.ttl, old.project_id, old.branch, old.scope, old.importance_score, old.correlation_id,
+      old.session_id, old.trace_id
     ) then
       new.metadata := new.metadata || jsonb_build_object('updated_by', writer || jsonb_build_object(
         'caller', me.caller, 'at', to_char(new.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')));
@@ -9170,11 +9230,12 @@ begin
         'timestamp: must be the time when it happened, from the year 1 to five minutes after it is saved', 'timestamp');
     end if;
   end if;
-  if tg_op = 'INSERT' or new.importance_score is distinct from old.importance_score or new.content_hash <> old.content_hash then
-    new.importance_score := packets.bounded_importance(new.importance_score);
+  if is_weighed then
+    -- Also where it changes the text of a memory that another made important.
+    new.importance_score := least(new.importance_score, writing.max_importance);
   end if;
-  if tg_op = 'INSERT' or (new.scope, new.project_id, new.branch) is distinct from (old.scope, old.project_id, old.branch) then
-    perform packets.check_place(new.scope, new.project_id, new.branch);
+  if has_moved then
+    perform packets.check_place(me, writing.has_projects, new.scope, new.project_id, new.branch);
   end if;
   return new;
 end
@@ -9186,24 +9247,9 @@ comment on function packets.tg_packet_store__stamp is
   'is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has. '
   'Bounds the importance, and refuses a scope or project that the caller may not write, and a branch of no project.';
 --! EndIncluded 040-packets/080-stamp.sql
---! Included 040-packets/085-bound-importance.sql
--- The importance that a writer may give. The trigger of packet_store that stamps calls bounded_importance().
-
-create function packets.bounded_importance(importance real) returns real
-language sql stable parallel safe security definer set search_path = ''
-return (
-  select least(importance, (identity.bounds_of((me).tenant_id, (me).creator)).max_importance)
-  from identity.current_identity() as me);
-
-comment on function packets.bounded_importance is
-  'Lowers an importance above what the caller may give (actors.max_importance), also where it changes the text of a '
-  'memory that another made important. Definer: agents see no row of actors but their own.';
-
-grant execute on function packets.bounded_importance to l9_agent, l9_admin;
---! EndIncluded 040-packets/085-bound-importance.sql
 --! Included 040-packets/090-check-scope.sql
--- The scope, project and branch that a caller may write. The trigger of packet_store that stamps calls check_place(), and functions
--- that write call check_scope(); project_or_default() and branch_or_default() fill in what a save leaves out.
+-- The scope, project and branch that a caller may write. The trigger of packet_store that stamps calls check_place(), and
+-- functions that write call check_scope(); project_or_default() and branch_or_default() fill in what a save leaves out.
 
 create function packets.scope_has_projects(scope text)
 returns boolean
@@ -9244,45 +9290,43 @@ return case when nullif(branch, '') is null then identity.default_branch(project
 comment on function packets.branch_or_default is
   'The branch that a save names, null for *, or else the default of the caller in this project, if there is one.';
 
-create function packets.check_scope(scope text, project_id text)
-returns void
-language plpgsql stable security definer set search_path = ''
+create function packets.has_projects(me identity.identity, scope text)
+returns boolean
+language plpgsql stable set search_path = ''
 as $$
-declare
-  me identity.identity := identity.require_identity();
-  has_projects boolean;
+begin
+  -- Nothing is revealed about scopes that the caller may not write.
+  return (
+    select s.is_project_scoped from public.scopes s
+    where s.tenant_id = me.tenant_id and s.scope = has_projects.scope and s.scope = any (me.writable_scopes));
+end
+$$;
+
+comment on function packets.has_projects is
+  'True if memories of a scope that the caller may write belong to projects; null for another scope. Not executable by '
+  'callers: functions of the owner call it.';
+
+create function packets.check_place(me identity.identity, has_projects boolean, scope text, project_id text, branch text)
+returns void
+language plpgsql immutable set search_path = ''
+as $$
 begin
   -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell
   -- them apart.
   if scope is null or scope <> all (me.writable_scopes) then
     perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')), 'scope');
-  end if;
-  select s.is_project_scoped into has_projects from public.scopes s
-  where s.tenant_id = me.tenant_id and s.scope = check_scope.scope;
-  if has_projects and project_id is null then
+  elsif has_projects and project_id is null then
     perform identity.raise_error('L9VAL', format(
-      'project_id: required in scope %s; name one, or set a default with register_actor(), in the key or in the token', scope), 'project_id');
+      'project_id: required in scope %s; name one, or set a default with register_actor(), in the key or in the token', scope),
+        'project_id');
   elsif not has_projects and project_id is not null then
-    perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
+    perform identity.raise_error('L9VAL',
+      format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
   elsif not identity.is_project_id(project_id) then
     perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
   elsif has_projects and not identity.has_project(me, project_id) then
     perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
-  end if;
-end
-$$;
-
-comment on function packets.check_scope is
-  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. The policies '
-  'enforce the same rule. Definer: reads in the scopes table whether the scope has projects.';
-
-create function packets.check_place(scope text, project_id text, branch text)
-returns void
-language plpgsql stable set search_path = ''
-as $$
-begin
-  perform packets.check_scope(scope, project_id);
-  if branch is not null and project_id is null then
+  elsif branch is not null and project_id is null then
     perform identity.raise_error('L9VAL',
       format('branch: scope %s belongs to no project, so it has no branches; leave it out', scope), 'branch');
   end if;
@@ -9290,11 +9334,28 @@ end
 $$;
 
 comment on function packets.check_place is
-  'Refuses a scope or project that the caller may not write, and a branch of no project.';
+  'Raises a clear error (L9SCP or L9VAL) unless this caller may write in a scope and project, of which has_projects() is '
+  'known, and for a branch of no project. The policies enforce the same rule.';
+
+create function packets.check_scope(scope text, project_id text)
+returns void
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+begin
+  perform packets.check_place(me, packets.has_projects(me, scope), scope, project_id, null);
+end
+$$;
+
+comment on function packets.check_scope is
+  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. Definer: reads in the '
+  'scopes table whether the scope has projects.';
 
 grant execute on function packets.project_or_default, packets.branch_or_default to l9_agent, l9_admin;
 grant execute on function packets.one_branch to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function packets.scope_has_projects, packets.check_scope, packets.check_place to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function packets.scope_has_projects, packets.check_scope, packets.check_place to l9_agent, l9_admin,
+  l9_platform_admin;
 --! EndIncluded 040-packets/090-check-scope.sql
 --! Included 040-packets/100-check-parents.sql
 -- The trigger _400_check_parents of packet_store: parents must exist, be older, and be readable by all who may read
@@ -9347,7 +9408,8 @@ begin
     -- Otherwise the child would reveal the id of a memory that its readers may not know.
     if not packets.is_scope_within(new.scope, parent.scope) then
       perform identity.raise_error('L9VAL', format(
-        'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read', new.scope, parent.scope), 'parent_ids');
+        'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read',
+        new.scope, parent.scope), 'parent_ids');
     elsif not (parent.project_id is null or parent.project_id is not distinct from new.project_id)
       or not (parent.org_id is null or parent.org_id is not distinct from new.org_id)
       or not (parent.user_id is null or parent.user_id is not distinct from new.user_id) then
@@ -9447,8 +9509,8 @@ comment on function packets.tg_packet_store__replace_expired is
   'writes to the same key.';
 --! EndIncluded 040-packets/110-replace-expired.sql
 --! Included 040-packets/120-audit-writes.sql
--- The triggers of packet_store that audit new and deleted memories, and the one that refuses TRUNCATE, which they could not audit.
--- The trigger that keeps versions audits changes.
+-- The triggers of packet_store that audit new and deleted memories, and the one that refuses TRUNCATE, which they could not
+-- audit. The trigger that keeps versions audits changes.
 
 create function packets.tg_packet_store__audit()
 returns trigger
@@ -9517,7 +9579,8 @@ create table public.packet_store (
   tags text[] not null default '{}',
   ttl timestamptz,
   archived_at timestamptz,
-  -- Deleted with the whole. The check runs as the owner of the table, so a trigger first requires that the writer may change the whole.
+  -- Deleted with the whole. The check runs as the owner of the table, so a trigger first requires that the writer may change
+  -- the whole.
   part_of uuid references public.packet_store on delete cascade,
   project_id text,
   branch text,
@@ -9584,7 +9647,8 @@ alter table public.packet_store
   alter column speaker set statistics 0, alter column text_creator set statistics 0,
   alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0,
   alter column words set statistics 0, alter column word_count set statistics 0, alter column branch set statistics 0;
--- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row before they do.
+-- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row
+-- first.
 alter table public.packet_store alter column words set storage main;
 do $$
 begin
@@ -9686,9 +9750,9 @@ comment on column public.packet_store.words is
 comment on column public.packet_store.word_count is
   'How many words the memory has, stop words excepted: the length by which BM25 weighs them.';
 
--- One memory for one text, or for the identity that its kind defines, in each owner, project, branch, scope and kind. The key holds owner and scope, so that a collision is
--- never with a row that the writer can't see. People repeat themselves, so a message is a duplicate only if the same speaker
--- said it in the same thread at the same time.
+-- One memory for one text, or for the identity that its kind defines, in each owner, project, branch, scope and kind. The key
+-- holds owner and scope, so that a collision is never with a row that the writer can't see. People repeat themselves, so a
+-- message is a duplicate only if the same speaker said it in the same thread at the same time.
 create unique index packet_content_unique on public.packet_store (
   identity_hash, tenant_id, scope, project_id, branch, packet_type, org_id, user_id,
   (case when packet_type = 'message' then thread_id end), (case when packet_type = 'message' then "timestamp" end),
@@ -9713,17 +9777,20 @@ begin
     -- Statistics of an index expression hold samples of contents, which EXPLAIN estimates would reveal bit by bit.
     execute format('alter index public.%I alter column 1 set statistics 0', name);
     execute format('comment on index public.%I is %L', name,
-      'Words (BM25) of one bucket of tenants. Only functions of l9_searcher scan it, because its scores depend on hidden rows too.');
+      'Words (BM25) of one bucket of tenants. Only functions of l9_searcher scan it, because its scores depend on hidden rows '
+      'too.');
   end loop;
 end
 $$;
 
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 -- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
-create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch) include (packet_id, ttl, archived_at);
+create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch)
+  include (packet_id, ttl, archived_at);
 create index packet_store_archived_idx on public.packet_store (packet_id) where archived_at is not null;
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
-create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
+create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id)
+  where thread_id is not null;
 create index packet_store_session_idx on public.packet_store (tenant_id, session_id) where session_id is not null;
 -- No index on tags: && and @> are not leakproof, so that row-level security keeps every caller from using it, and a GIN index
 -- never gives up a key, so that an erased tag would stay readable in its pages.
@@ -9753,7 +9820,8 @@ create policy writable_deletes on public.packet_store as restrictive for delete 
 create policy worker_access on public.packet_store to l9_worker using (true);
 do $$
 begin
-  execute format('create policy word_search on public.packet_store for select to l9_searcher using ((ttl is null or ttl > now()) and %s)',
+  execute format('create policy word_search on public.packet_store for select to l9_searcher
+    using ((ttl is null or ttl > now()) and %s)',
     identity.searcher_condition('packet_store'));
 end
 $$;
@@ -9802,7 +9870,8 @@ create trigger _300_stamp
   for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
   execute function packets.tg_packet_store__stamp();
 
-call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'], passes_when => 'packets.is_legacy_import()',
+call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'],
+  passes_when => 'packets.is_legacy_import()',
   then_do => $$
         new.content_hash := packets.content_hash(new.envelope ->> 'content');
         new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id,
@@ -9819,7 +9888,8 @@ create trigger _400_check_parents
   execute function packets.tg_packet_store__check_parents();
 
 create trigger _450_replace_expired
-  before insert or update of envelope, scope, project_id, branch, packet_type, thread_id, "timestamp", metadata on public.packet_store
+  before insert or update of envelope, scope, project_id, branch, packet_type, thread_id, "timestamp", metadata
+  on public.packet_store
   for each row execute function packets.tg_packet_store__replace_expired();
 
 create trigger _500_audit_insert after insert on public.packet_store
@@ -10091,7 +10161,7 @@ grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 create function packets.tg_packet_store__audit_update()
 returns trigger
 language plpgsql security definer set search_path = ''
--- The plans are cached for the session. Made for an update of one row, their nested loops took 40 s over 10,000 rows instead of 2.
+-- The plans are cached for the session. Made for an update of one row, their nested loops took 40 s over 10,000 rows.
 set enable_nestloop = off
 as $$
 declare
@@ -10104,7 +10174,8 @@ begin
   select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
     jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
       || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
-      || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
+      || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id)
+        else '{}' end
       || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end
       || case when o.branch is distinct from n.branch then jsonb_build_object('was_branch', o.branch) else '{}' end
       || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
@@ -10132,10 +10203,12 @@ begin
   ) previous
   where n.updated_at is distinct from o.updated_at
     and (
-      n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags,
+      n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids,
+      n.tags,
       n.ttl, n.project_id, n.branch, n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
     ) is distinct from (
-      o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags,
+      o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids,
+      o.tags,
       o.ttl, o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
   return null;
 end
@@ -10173,10 +10246,13 @@ begin
     perform packets.raise_if_held(new.part_of);
   end if;
   if not found or whole.packet_type is distinct from rules ->> 'part_of_kind' then
-    perform identity.raise_error('L9VAL', format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'), field);
+    perform identity.raise_error('L9VAL',
+      format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'), field);
   elsif (whole.scope, whole.project_id, whole.branch, whole.org_id, whole.user_id)
       is distinct from (new.scope, new.project_id, new.branch, new.org_id, new.user_id) then
-    perform identity.raise_error('L9VAL', format('%s: %s must have the scope, project, branch and owner of its %s', field, kinds.with_article(new.packet_type), whole.packet_type), field);
+    perform identity.raise_error('L9VAL',
+      format('%s: %s must have the scope, project, branch and owner of its %s', field, kinds.with_article(new.packet_type),
+        whole.packet_type), field);
   elsif (tg_op = 'INSERT' or new.envelope is distinct from old.envelope)
       and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
     perform kinds.raise_locked(new.packet_type, rules, field);
@@ -10245,7 +10321,8 @@ begin
     select from public.packet_store p
     where p.part_of = new.packet_id
       and (p.scope, p.project_id, p.branch, p.ttl) is distinct from (new.scope, new.project_id, new.branch, new.ttl)) then
-    perform identity.raise_error('L9OWN', 'scope, project_id, ttl: this memory has parts that you may not change, so they cannot move with it', 'scope');
+    perform identity.raise_error('L9OWN',
+      'scope, project_id, ttl: this memory has parts that you may not change, so they cannot move with it', 'scope');
   end if;
   return null;
 end
@@ -10280,11 +10357,14 @@ begin
     perform packets.raise_if_held((new.envelope ->> 'supersedes')::uuid);
   end if;
   if superseded.packet_type is distinct from new.packet_type then
-    perform identity.raise_error('L9VAL', format('supersedes: no other %s that you may change has this id', new.packet_type), 'supersedes');
+    perform identity.raise_error('L9VAL',
+      format('supersedes: no other %s that you may change has this id', new.packet_type), 'supersedes');
   elsif (superseded.scope, superseded.project_id, superseded.org_id, superseded.user_id)
       is distinct from (new.scope, new.project_id, new.org_id, new.user_id) then
     -- Each of the two names the other, so their readers must be the same.
-    perform identity.raise_error('L9VAL', format('supersedes: %s can replace only one of its own scope, project and owner', kinds.with_article(new.packet_type)), 'supersedes');
+    perform identity.raise_error('L9VAL',
+      format('supersedes: %s can replace only one of its own scope, project and owner', kinds.with_article(new.packet_type)),
+        'supersedes');
   elsif superseded.envelope ->> 'status' is distinct from 'superseded' then
     update public.packet_store p
     set envelope = p.envelope || jsonb_build_object('status', 'superseded', 'superseded_by', new.packet_id)
@@ -10314,8 +10394,10 @@ begin
   -- The query runs as the writer, so one that it can't see is not found.
   if not exists (
     select from public.packet_store p
-    where p.packet_id = (new.envelope ->> 'superseded_by')::uuid and p.packet_id <> new.packet_id and p.packet_type = new.packet_type
-      and (p.scope, p.project_id, p.org_id, p.user_id) is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)) then
+    where p.packet_id = (new.envelope ->> 'superseded_by')::uuid and p.packet_id <> new.packet_id
+      and p.packet_type = new.packet_type
+      and (p.scope, p.project_id, p.org_id, p.user_id)
+        is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)) then
     perform identity.raise_error('L9VAL',
       format('superseded_by: no other %s of this scope, project and owner has this id', new.packet_type), 'superseded_by');
   end if;
@@ -11060,7 +11142,8 @@ create table public.memory_contexts (
 -- Statistics are off because the planner would keep samples of the texts.
 alter table public.memory_contexts alter column context set statistics 0, alter column branch set statistics 0;
 
-create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id, branch) include (packet_id, ttl);
+create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id, branch)
+  include (packet_id, ttl);
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
 
 comment on table public.memory_contexts is
@@ -11163,9 +11246,9 @@ create table public.memory_embeddings (
   constraint embedding_metadata_object check (jsonb_typeof(metadata) = 'object')
 );
 
--- Most models fill only part of the 1536 dimensions. lz4 compresses the zeros behind them, so the row stays in one page. pglz gives
--- up if the first kilobyte does not compress, which is always so for a vector, and would move four times as much to the TOAST table.
--- The embedded engine does not support lz4.
+-- Most models fill only part of the 1536 dimensions. lz4 compresses the zeros behind them, so the row stays in one page. pglz
+-- gives up if the first kilobyte does not compress, which is always so for a vector, and would move four times as much to the
+-- TOAST table. The embedded engine does not support lz4.
 alter table public.memory_embeddings alter column vector set storage extended;
 do $$
 begin
@@ -11186,8 +11269,8 @@ comment on function embeddings.compared_vector_type is
 
 grant execute on function embeddings.compared_vector_type to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
--- Searches read this column. To take a vector out of the padded one, every distance would decompress 6 kB and convert 384 numbers.
--- It stays in the row, while the padded vector is moved out of it.
+-- Searches read this column. To take a vector out of the padded one, every distance would decompress 6 kB and convert 384
+-- numbers. It stays in the row, while the padded vector is moved out of it.
 do $$
 begin
   execute format(
@@ -11198,7 +11281,8 @@ alter table public.memory_embeddings alter column compared_vector set storage ma
 -- No plan depends on the frequency of vectors or texts.
 alter table public.memory_embeddings
   alter column vector set statistics 0, alter column compared_vector set statistics 0, alter column chunk_text set statistics 0,
-  alter column branch set statistics 0, alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0;
+  alter column branch set statistics 0, alter column correlation_id set statistics 0, alter column session_id set statistics 0,
+  alter column trace_id set statistics 0;
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 create index memory_embeddings_context_idx on public.memory_embeddings (context_id) where context_id is not null;
@@ -11264,7 +11348,8 @@ comment on policy definer_functions on public.memory_embeddings is
   'A trigger keeps the vectors equal to their memory.';
 
 grant select on public.memory_embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id, project_id, branch, scope,
+grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id,
+  project_id, branch, scope,
   ttl, correlation_id, session_id, trace_id)
   on public.memory_embeddings to l9_worker;
 grant delete, maintain on public.memory_embeddings to l9_worker;
@@ -11346,11 +11431,11 @@ declare
 begin
   execute format($sql$
 create or replace function %s(
-  bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, searched_branch text, uses_chunks boolean)
+  bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, searched_branch text,
+  uses_chunks boolean)
 returns table (packet_id uuid, chunk_index integer, distance double precision)
 language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
 as $body$
-#variable_conflict use_column
 begin
   case bucket%s
   end case;
@@ -11358,7 +11443,8 @@ end
 $body$ $sql$,
     signature, embeddings.compared_vector_type(), (
       select string_agg(format(
-        branch, b.bucket, embeddings.embedding_expression(dimensions), model, embedding_type, packets.in_bucket('m', b.bucket)), '')
+        branch, b.bucket, embeddings.embedding_expression(dimensions), model, embedding_type,
+        packets.in_bucket('m', b.bucket)), '')
       from unnest(packets.tenant_buckets()) as b (bucket)));
   execute format('comment on function %s is %L', signature, format(
     'The rows nearest to a vector that the caller may read, of type %s and made by %s, from the index of a bucket of tenants.',
@@ -11404,12 +11490,14 @@ declare
   registered_dimensions integer;
 begin
   if model is null or not embeddings.is_model_name(model) then
-    perform identity.raise_error('L9VAL', 'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit', 'model');
+    perform identity.raise_error('L9VAL',
+      'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit', 'model');
   elsif dimensions is null or dimensions not between 1 and embeddings.max_dimensions() then
     perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()), 'dimensions');
   end if;
   insert into public.embedding_models as m (model, dimensions, relevance_midpoint, relevance_slope)
-  select model, dimensions, r.midpoint, r.slope from embeddings.default_relevance(model) as r on conflict on constraint embedding_models_pkey do nothing;
+  select model, dimensions, r.midpoint, r.slope from embeddings.default_relevance(model) as r
+  on conflict on constraint embedding_models_pkey do nothing;
   select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
   if registered_dimensions <> dimensions then
     perform identity.raise_error(
@@ -11417,10 +11505,11 @@ begin
   end if;
 
   for index in select * from embeddings.embedding_indexes(model) loop
-    -- Built with the default of 64, a graph misses up to a twentieth of the ten nearest where many memories resemble each other, however
-    -- wide it is scanned. A text takes many times as long to embed as to enter the graph.
+    -- Built with the default of 64, a graph misses up to a twentieth of the ten nearest where many memories resemble each
+    -- other, however wide it is scanned. A text takes many times as long to embed as to enter the graph.
     execute format(
-      'create index if not exists %I on public.memory_embeddings using hnsw ((%s) extensions.%s) with (ef_construction = 200) where %s',
+      'create index if not exists %I on public.memory_embeddings using hnsw ((%s) extensions.%s)
+       with (ef_construction = 200) where %s',
       index.name,
       embeddings.embedding_expression(dimensions),
       case when packets.is_embedded_engine() then 'vector_cosine_ops' else 'halfvec_cosine_ops' end,
@@ -11450,7 +11539,8 @@ returns text
 language sql immutable parallel safe set search_path = ''
 return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') = 'array' then (
   select pg_catalog.string_agg(step.text #>> '{}', E'\n' order by step.place)
-  from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")') with ordinality as step (text, place)
+  from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")')
+    with ordinality as step (text, place)
   where not identity.is_blank(step.text #>> '{}')) end;
 
 comment on function embeddings.reasoning_text is
@@ -11552,7 +11642,8 @@ comment on function embeddings.tg_packet_store__contexts_follow is
 
 -- 690: contexts are deleted after the derived rows of the memory have been recomputed.
 create trigger _690_contexts_follow
-  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp" on public.packet_store
+  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp"
+  on public.packet_store
   for each row
   when (
     coalesce(new.thread_id, old.thread_id) is not null
@@ -11579,7 +11670,8 @@ language sql volatile set search_path = ''
 begin atomic
   with due as (
     select q.packet_id from embeddings.pending_embeddings q
-    where q.model = lease_pending_embeddings.model and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now())
+    where q.model = lease_pending_embeddings.model and q.next_attempt_at <= now()
+      and (q.leased_until is null or q.leased_until < now())
       and q.next_chunk >= case when has_whole then 1 else 0 end and q.next_chunk <= case when has_whole then 2147483647 else 0 end
     order by q.next_chunk, q.enqueued_at desc
     limit batch_size
@@ -11600,7 +11692,8 @@ comment on function embeddings.lease_pending_embeddings is
   'has_whole of those that lack only chunks, the one with the fewest chunks so far first. So a long memory holds up '
   'no other. For reasoning traces it also returns the texts in their steps.';
 
-create function embeddings.postpone_embeddings(model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
+create function embeddings.postpone_embeddings(
+  model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
 returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -11726,9 +11819,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 050-embeddings/090-embedding-queue.sql
 --! Included 050-embeddings/100-refresh-contexts.sql
--- Functions over contexts that the embedding job calls, as l9_worker. The job locks a memory first, then its context, then rows of a
--- queue, in the same order as a caller's change. A change of many memories can still conflict with it, so the job waits for a lock
--- only for a moment (55P03), less than the deadlock timeout: a caller's change never fails because of the job.
+-- Functions over contexts that the embedding job calls, as l9_worker. The job locks a memory first, then its context, then rows
+-- of a queue, in the same order as a caller's change. A change of many memories can still conflict with it, so the job waits
+-- for a lock only for a moment (55P03), less than the deadlock timeout: a caller's change never fails because of the job.
 
 create function embeddings.context_text(predecessor text, content text)
 returns text
@@ -11744,7 +11837,8 @@ returns void
 language sql volatile set search_path = ''
 begin atomic
   -- The memories are locked before their rows leave a queue, in the same order as by a caller's change. A memory that is being
-  -- changed now waits for the next call. So does one that is already queued for embedding: it may have been read before the change.
+  -- changed now waits for the next call. So does one that is already queued for embedding: it may have been read before the
+  -- change.
   with free as materialized (
     select p.packet_id
     from embeddings.stale_contexts s
@@ -11817,7 +11911,6 @@ create function embeddings.refresh_contexts(packet_ids uuid[])
 returns table (packet_id uuid, is_busy boolean, context_id uuid, context text)
 language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
 as $$
-#variable_conflict use_column
 declare
   id uuid;
   memory public.packet_store;
@@ -11854,7 +11947,8 @@ begin
         if new_context is not null then
           insert into public.memory_contexts as c
             (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, branch, scope, ttl)
-          values (memory.packet_id, before_id, new_context, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id, memory.branch,
+          values (memory.packet_id, before_id, new_context, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id,
+            memory.branch,
             memory.scope, least(memory.ttl, predecessor.ttl))
           returning c.context_id into context_id;
         end if;
@@ -11895,7 +11989,8 @@ returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into public.memory_embeddings
-    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, branch, scope, ttl,
+    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, branch,
+      scope, ttl,
       correlation_id, session_id, trace_id)
   select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, first_chunk + v.place - 1,
     chunk_texts[c.place],
@@ -11920,7 +12015,6 @@ create function embeddings.store_embeddings(
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   chunks_before integer;
 begin
@@ -11999,7 +12093,6 @@ create function embeddings.store_reasoning(
 returns boolean
 language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
 as $$
-#variable_conflict use_column
 begin
   perform from public.packet_store p
   where p.packet_id = store_reasoning.packet_id
@@ -12028,7 +12121,6 @@ create function embeddings.store_vectors(
 returns boolean
 language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
 as $$
-#variable_conflict use_column
 begin
   if context_id is null then
     return embeddings.store_embeddings(
@@ -12098,13 +12190,13 @@ comment on policy definer_functions on embeddings.embedding_changes is
 grant select, insert (model, memories_to_embed), update (memories_to_embed), delete on embeddings.embedding_changes to l9_worker;
 --! EndIncluded 050-embeddings/120-embedding-changes.sql
 --! Included 050-embeddings/130-change-model.sql
--- The change from one model to another, made as l9_worker. Its state is in the database, so the process that drives it can stop anywhere.
+-- The change from one model to another, made as l9_worker. Its state is in the database, so the process that drives it can stop
+-- anywhere.
 
 create function embeddings.adopt_embedding_model(model text, dimensions integer)
 returns text
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   serving text;
 begin
@@ -12135,7 +12227,6 @@ create function embeddings.begin_embedding_change(model text, dimensions integer
 returns bigint
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   other text;
   missing bigint;
@@ -12187,7 +12278,6 @@ create function embeddings.switch_embedding_model(model text, allow_missing bigi
 returns bigint
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   serving text;
   missing bigint;
@@ -12235,7 +12325,6 @@ create function embeddings.abandon_embedding_change()
 returns text
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   abandoned text;
 begin
@@ -12289,10 +12378,10 @@ comment on function embeddings.drop_leaving_vectors is
 create function embeddings.drop_embedding_model(model text)
 returns boolean
 language plpgsql volatile security definer set search_path = ''
--- Dropping an index needs an exclusive lock on the table. It is better to try again later than to block everyone who queues behind.
+-- Dropping an index needs an exclusive lock on the table. It is better to try again later than to block everyone who queues
+-- behind.
 set lock_timeout = '1s'
 as $$
-#variable_conflict use_column
 declare
   index_name text;
   function_name text;
@@ -12308,7 +12397,8 @@ begin
     execute format('drop index if exists %s', index_name);
   end loop;
   for function_name in
-    select embeddings.nearest_function_name(drop_embedding_model.model, t.kind) from unnest(embeddings.embedding_types()) as t (kind)
+    select embeddings.nearest_function_name(drop_embedding_model.model, t.kind)
+    from unnest(embeddings.embedding_types()) as t (kind)
   loop
     execute format('drop function if exists embeddings.%I', function_name);
   end loop;
@@ -15821,7 +15911,8 @@ comment on policy definer_functions on public.idempotency_keys is
 -- A retry must find the key that was sent, so it is refused rather than redacted.
 call secrets.guard_table('public.idempotency_keys', redacts => false);
 
-grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash), update (packet_id, status, request_hash)
+grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash),
+  update (packet_id, status, request_hash)
   on public.idempotency_keys to l9_agent, l9_admin;
 -- Nobody may delete: a key is deleted with its memory.
 
@@ -15830,7 +15921,6 @@ create function memories.answer_of_key(idempotency_key text, request_hash bytea)
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   first_request bytea;
@@ -15852,7 +15942,8 @@ begin
     -- If the caller can no longer see the key's memory, that must look as if it were deleted: then nothing is compared.
     if first_request <> answer_of_key.request_hash then
       perform identity.raise_error('L9VAL',
-        'idempotency_key: was used before, for a save with other arguments; a retry repeats all arguments, another save needs another key',
+        'idempotency_key: was used before, for a save with other arguments; a retry repeats all arguments, another save '
+        'needs another key',
         'idempotency_key');
     end if;
   end if;
@@ -15885,7 +15976,7 @@ grant execute on function memories.answer_of_key, memories.remember_answer to l9
 -- A memory as a JSON document. The operations of the gateway answer with it, and memory_history() compares states by
 -- it.
 
-create function memories.memory_json(memory public.packet_store)
+create function memories.json_of(memory public.packet_store, importance real)
 returns jsonb
 language sql stable parallel safe set search_path = ''
 return case when (memory).packet_id is not null then pg_catalog.jsonb_build_object(
@@ -15905,7 +15996,7 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'speaker', (memory).speaker,
   'language', (memory).language,
   'parent_ids', (memory).parent_ids,
-  'importance', public.packet_store_importance_score(memory),
+  'importance', importance,
   'estimated_importance', (memory).importance_score,
   -- infinity says only that the rules of the kind set no expiry.
   'ttl', nullif((memory).ttl, 'infinity'),
@@ -15918,11 +16009,27 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'trace_id', (memory).trace_id
 ) end;
 
+comment on function memories.json_of is 'A memory as the gateway returns it, with its learned importance.';
+
+create function memories.memory_json(memory public.packet_store)
+returns jsonb
+language sql stable parallel safe set search_path = ''
+return memories.json_of(memory, public.packet_store_importance_score(memory));
+
 comment on function memories.memory_json is
   'A memory as the gateway returns it; its fields are named like the parameters of save_memory, except that '
   'importance is the learned one and estimated_importance the writer''s.';
 
-grant execute on function memories.memory_json to l9_agent, l9_admin, l9_platform_admin;
+create function memories.saved_json(status text, memory public.packet_store)
+returns jsonb
+language sql stable parallel safe set search_path = ''
+-- Nobody has found or used a new memory yet, so there is nothing to look up.
+return memories.json_of(memory, case when status = 'inserted' then importance.importance_of(memory, null, pg_catalog.now())
+  else public.packet_store_importance_score(memory) end);
+
+comment on function memories.saved_json is 'The memory in the answer of a save with this status, as memory_json() returns it.';
+
+grant execute on function memories.json_of, memories.memory_json, memories.saved_json to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/020-memory-json.sql
 --! Included 080-memories/030-raise-not-yours.sql
 -- The refusal of get_memory(), update_memory() and delete_memory(), where a caller may not read or change a memory.
@@ -15996,8 +16103,8 @@ comment on function memories.present_state is
 grant execute on function memories.check_version, memories.present_state to l9_agent, l9_admin;
 --! EndIncluded 080-memories/032-check-version.sql
 --! Included 080-memories/035-save-draft.sql
--- Saves a draft, which is a row of packet_store that is not stored yet: what is the same by the rules of its kind is updated, and in
--- a kind without rules left as it is. save_memory() and memory_store() call save_draft().
+-- Saves a draft, which is a row of packet_store that is not stored yet: what is the same by the rules of its kind is updated,
+-- and in a kind without rules left as it is. save_memory() and memory_store() call save_draft().
 
 create function memories.find_ended(draft public.packet_store, fields jsonb)
 returns setof public.packet_store
@@ -16029,7 +16136,8 @@ language plpgsql stable set search_path = ''
 as $$
 begin
   if jsonb_array_length(rules -> 'text') > 0 and content <> coalesce(kinds.text_of(rules, fields), '') then
-    perform identity.raise_error('L9VAL', format('content: that of %s is made from its fields (%s); leave it out', kinds.with_article(kind),
+    perform identity.raise_error('L9VAL',
+      format('content: that of %s is made from its fields (%s); leave it out', kinds.with_article(kind),
       array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')), 'content');
   end if;
 end
@@ -16081,9 +16189,11 @@ begin
   wanted.envelope := packets.typed_fields(rules, current.envelope
     || case when jsonb_array_length(rules -> 'text') > 0 then draft.envelope - 'content' else draft.envelope end);
   wanted.tags := case when cardinality(draft.tags) > 0 then draft.tags else current.tags end;
-  wanted.parent_ids := current.parent_ids || array(select distinct p from unnest(draft.parent_ids) as p where p <> all (current.parent_ids));
+  wanted.parent_ids := current.parent_ids
+    || array(select distinct p from unnest(draft.parent_ids) as p where p <> all (current.parent_ids));
   -- As the trigger stores it: a memory whose kind never expires needs no infinity.
-  wanted.ttl := case when draft.ttl = 'infinity' and coalesce(rules -> 'expires', 'null') = 'null' then null else coalesce(draft.ttl, current.ttl) end;
+  wanted.ttl := case when draft.ttl = 'infinity' and coalesce(rules -> 'expires', 'null') = 'null' then null
+    else coalesce(draft.ttl, current.ttl) end;
   wanted.importance_score := coalesce(draft.importance_score, current.importance_score);
   wanted.metadata := current.metadata || (coalesce(draft.metadata, '{}') - '{creator,source,agent,tool_name,updated_by}'::text[]);
   wanted.routing := case when draft.routing <> '{}' then draft.routing else current.routing end;
@@ -16097,7 +16207,8 @@ begin
     return answer;
   end if;
   update public.packet_store p set
-    envelope = wanted.envelope, tags = wanted.tags, parent_ids = wanted.parent_ids, ttl = wanted.ttl, importance_score = wanted.importance_score,
+    envelope = wanted.envelope, tags = wanted.tags, parent_ids = wanted.parent_ids, ttl = wanted.ttl,
+    importance_score = wanted.importance_score,
     metadata = wanted.metadata, routing = wanted.routing, provenance = wanted.provenance, language = wanted.language,
     thread_id = wanted.thread_id, "timestamp" = wanted."timestamp"
   where p.packet_id = same.packet_id
@@ -16107,7 +16218,8 @@ begin
       return null;
     end if;
     perform identity.raise_error('L9OWN', format(
-      'memory %s is the same %s, and its text is by %s; only that one or an administrator may change it. Save one of your own beside it, under other %s',
+      'memory %s is the same %s, and its text is by %s; only that one or an administrator may change it. '
+      'Save one of your own beside it, under other %s',
       same.packet_id, same.packet_type, packets.text_writer(same),
       coalesce(nullif(array_to_string(array(select jsonb_array_elements_text(rules -> 'identity')), ', '), ''), 'words')));
   end if;
@@ -16132,7 +16244,8 @@ comment on function memories.identity_of is
   'The identity_hash that a memory with these fields will have: by the rules of its kind or, without rules, by its '
   'content.';
 
-create function memories.find_same(draft public.packet_store, rules jsonb, is_beside boolean default false) returns public.packet_store
+create function memories.find_same(draft public.packet_store, rules jsonb,
+  is_beside boolean default false) returns public.packet_store
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -16259,10 +16372,11 @@ returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if answer.status <> 'inserted' then
-    -- A kind with rules says itself when its memories expire.
-    perform packets.claim_text((answer.memory).packet_id, case when rules is null then coalesce(note_answer.ttl, 'infinity') end);
+  if answer.status = 'inserted' then
+    return;
   end if;
+  -- A kind with rules says itself when its memories expire.
+  perform packets.claim_text((answer.memory).packet_id, case when rules is null then coalesce(note_answer.ttl, 'infinity') end);
   if answer.status = 'skipped_dedupe' then
     perform memories.audit_shown(answer);
   end if;
@@ -16273,17 +16387,19 @@ comment on function memories.note_answer is
   'Does what follows from an answer with a memory that was there already: an administrator stands by its text, and its '
   'read is audited where nothing was written.';
 
+-- Without a search_path it is inlined.
 create function memories.with_content(envelope jsonb, content text, rules jsonb) returns jsonb
-language sql immutable parallel safe set search_path = ''
+language sql stable parallel safe
 return coalesce(envelope, '{}')
   -- Without rules, a missing content is an error that names it, even where the envelope has one.
-  || case when rules is not null and content is null then '{}' else jsonb_build_object('content', content) end;
+  || case when rules is not null and content is null then '{}' else pg_catalog.jsonb_build_object('content', content) end;
 
 comment on function memories.with_content is 'The envelope of a draft: the fields that were given, and the content.';
 
 grant execute on function
   memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.update_same, memories.identity_of,
-  memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown, memories.note_answer, memories.with_content
+  memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown, memories.note_answer,
+    memories.with_content
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/035-save-draft.sql
 --! Included 080-memories/040-save-memory.sql
@@ -16465,7 +16581,8 @@ create function memories.item_fields()
 returns text[]
 language sql immutable parallel safe
 return array[
-  'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key', 'ttl_policy',
+  'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key',
+  'ttl_policy',
   'parent_ids', 'citations', 'expected_version'];
 
 comment on function memories.item_fields is 'The fields of an item of memory_store.';
@@ -16481,7 +16598,8 @@ begin
     perform documents.check_body(body);
     fields := jsonb_strip_nulls(fields || jsonb_build_object('title', documents.title_of(body, fields ->> 'source_url')));
   end if;
-  if jsonb_typeof(fields -> 'aliases') = 'array' and fields -> 'aliases' <> '[]' and coalesce(fields -> 'content', 'null') = 'null' then
+  if jsonb_typeof(fields -> 'aliases') = 'array' and fields -> 'aliases' <> '[]'
+    and coalesce(fields -> 'content', 'null') = 'null' then
     return fields || jsonb_build_object('content', concat_ws(E'\n\n', fields ->> 'title', kinds.as_text(fields -> 'aliases')));
   end if;
   return fields;
@@ -16510,7 +16628,8 @@ begin
     perform identity.raise_error('L9VAL', format(
       '%s: is no field of an item; it has %s', left(field, 63), array_to_string(memories.item_fields(), ', ')), left(field, 63));
   end if;
-  foreach field in array '{kind,scope,project_id,branch,thread_id,speaker,language,timestamp,idempotency_key,ttl_policy,expected_version}'::text[] loop
+  foreach field in array array['kind', 'scope', 'project_id', 'branch', 'thread_id', 'speaker', 'language', 'timestamp',
+    'idempotency_key', 'ttl_policy', 'expected_version'] loop
     if jsonb_typeof(item -> field) not in ('string', 'null') then
       perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
     end if;
@@ -16537,7 +16656,8 @@ begin
     perform identity.raise_error('L9VAL', 'timestamp: must be a time as in 2026-12-31T23:59:59Z', 'timestamp');
   end if;
   if kinds.field_time(item -> 'expected_version') is null and item ->> 'expected_version' is not null then
-    perform identity.raise_error('L9VAL', 'expected_version: must be the updated_at of the memory, as in 2026-12-31T23:59:59.123456Z', 'expected_version');
+    perform identity.raise_error('L9VAL',
+      'expected_version: must be the updated_at of the memory, as in 2026-12-31T23:59:59.123456Z', 'expected_version');
   elsif draft.packet_type = 'message' and item ->> 'expected_version' is not null then
     perform identity.raise_error('L9VAL', 'expected_version: a message is another turn and changes none', 'expected_version');
   end if;
@@ -16583,8 +16703,8 @@ to l9_agent, l9_admin;
 -- What memory_store() answers for an item: the type stored_item, and how an error becomes one.
 
 create type public.stored_item as (
-  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
-  findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
+  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text,
+  field text, message text, findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
 comment on type public.stored_item is
   'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
@@ -16618,7 +16738,8 @@ comment on function memories.is_fault_of_item is
   'True if an error with this code is one of the item that was being stored.';
 
 -- Gives fields the names that they have in an item, and replaces texts of PostgreSQL's own errors.
-create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text, detail text default null)
+create function memories.error_of_item(
+  index integer, item jsonb, sqlstate text, message text, field text, detail text default null)
 returns public.stored_item
 language plpgsql immutable set search_path = ''
 as $$
@@ -16626,7 +16747,8 @@ declare
   answer public.stored_item;
   -- Citations are stored as parents; the writer is told of the lists that it gave.
   given constant text[] := array(
-    select f from unnest('{parent_ids,citations}'::text[]) as f where jsonb_typeof(item) = 'object' and coalesce(item -> f, 'null') not in ('null', '[]'));
+    select f from unnest('{parent_ids,citations}'::text[]) as f
+      where jsonb_typeof(item) = 'object' and coalesce(item -> f, 'null') not in ('null', '[]'));
 begin
   if field = 'parent_ids' and cardinality(given) > 0 then
     field := given[1];
@@ -16634,7 +16756,8 @@ begin
   end if;
   -- What is stored as the envelope is data in an item.
   if field ~ '^envelope($|\.)' then
-    message := regexp_replace(message, case when field = 'envelope' then '^envelope' else '^envelope\.' end, case when field = 'envelope' then 'data' else '' end);
+    message := case when field = 'envelope' then regexp_replace(message, '^envelope', 'data')
+      else regexp_replace(message, '^envelope\.', '') end;
     field := coalesce(substring(field from '^envelope\.(.+)'), 'data');
   end if;
   answer.index := index;
@@ -16643,7 +16766,8 @@ begin
   answer.field := nullif(field, '');
   if sqlstate = 'L9SEC' then
     answer.findings := (
-      select jsonb_agg(f.finding || jsonb_build_object('path', regexp_replace(f.finding ->> 'path', '^(?:envelope\M|(?=content\M))',
+      select jsonb_agg(f.finding
+        || jsonb_build_object('path', regexp_replace(f.finding ->> 'path', '^(?:envelope\M|(?=content\M))',
         case when f.finding ->> 'path' like 'content%' then 'data.' else 'data' end)))
       from jsonb_array_elements(nullif(detail, '')::jsonb) as f (finding));
   end if;
@@ -16652,7 +16776,8 @@ begin
   end if;
   -- Texts of PostgreSQL's own errors may quote values.
   answer.message := case when sqlstate ~ '^L9' then message
-    when sqlstate = '23505' then 'data: another memory of this scope, project and kind has this content, or the fields that identify it'
+    when sqlstate = '23505' then
+      'data: another memory of this scope, project and kind has this content, or the fields that identify it'
     else 'the item could not be stored' end;
   return answer;
 end
@@ -16725,7 +16850,8 @@ declare
   body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
   -- An approved document is locked, so it gets its text before its approval.
   approval constant jsonb := case when body is not null and coalesce(draft.envelope -> 'approved_at', 'null') <> 'null' then (
-    select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f where f.key in ('approved_at', 'approved_by')) end;
+    select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f
+      where f.key in ('approved_at', 'approved_by')) end;
   given constant jsonb := draft.envelope - 'content' - case when body is null then '{}'
     when approval is null then '{body_md}' else '{body_md,approved_at,approved_by}' end::text[];
   is_changed boolean := false;
@@ -16853,20 +16979,23 @@ begin
   begin
     return query
       with given as materialized (
-        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.thread_id, d."timestamp", d.language,
+        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.thread_id,
+          d."timestamp", d.language,
           d.metadata, d.ordinality, h.place, h.hash
         from unnest(drafts) with ordinality as d
         join unnest(places, hashes) with ordinality as h (place, hash, ordinality) using (ordinality)
       ), inserted as (
         insert into public.packet_store (
           packet_type, envelope, tags, parent_ids, ttl, project_id, branch, scope, thread_id, "timestamp", language, metadata)
-        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope, g.thread_id, g."timestamp", g.language, g.metadata
+        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope, g.thread_id,
+          g."timestamp", g.language, g.metadata
         from given g
         order by g.ordinality
         on conflict do nothing
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at, updated_at
       )
-      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text,
+      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text,
+        null::text,
         null::jsonb, false, i.updated_at, null::jsonb
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
@@ -16925,7 +17054,8 @@ begin
   if jsonb_typeof(items) is distinct from 'array' or jsonb_array_length(items) = 0 then
     perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items', 'items');
   elsif jsonb_array_length(items) > memories.max_items() then
-    perform identity.raise_error('L9LIM', format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)), 'items');
+    perform identity.raise_error('L9LIM',
+      format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)), 'items');
   end if;
   if jsonb_typeof(refused) is distinct from 'object' then
     perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
@@ -16941,12 +17071,14 @@ begin
         drafts[place] := null;
         if refused ? place::text then
           perform identity.raise_error(
-            coalesce(refused #>> array[place::text, 'sqlstate'], 'L9VAL'), refused #>> array[place::text, 'message'], refused #>> array[place::text, 'field']);
+            coalesce(refused #>> array[place::text, 'sqlstate'], 'L9VAL'), refused #>> array[place::text, 'message'],
+              refused #>> array[place::text, 'field']);
         end if;
         draft := memories.draft_of(item);
         drafts[place] := draft;
         if not rules_of_kind ? draft.packet_type then
-          rules_of_kind := rules_of_kind || jsonb_build_object(draft.packet_type, kinds.rules_of(draft.packet_type, me.tenant_id));
+          rules_of_kind := rules_of_kind
+            || jsonb_build_object(draft.packet_type, kinds.rules_of(draft.packet_type, me.tenant_id));
         end if;
         rules := nullif(rules_of_kind -> draft.packet_type, 'null');
         waits := coalesce(item ->> 'idempotency_key', '') <> '';
@@ -17079,22 +17211,26 @@ begin
   select p into document.memory
   from public.packet_store p
   where p.packet_id = coalesce((
-      select s.part_of from public.packet_store s where s.packet_id = get_document.packet_id and s.packet_type = 'section'), get_document.packet_id);
+      select s.part_of from public.packet_store s where s.packet_id = get_document.packet_id and s.packet_type = 'section'),
+        get_document.packet_id);
   if (document.memory).packet_id is null then
     perform memories.raise_not_yours(get_document.packet_id);
   elsif (document.memory).packet_type <> 'document' then
     perform identity.raise_error('L9VAL', 'packet_id: this memory is no document; get_memory reads it', 'packet_id');
   end if;
   select coalesce(string_agg(s.envelope ->> 'body_md', '' order by s.place), ''),
-    coalesce(jsonb_agg(jsonb_build_object('packet_id', s.packet_id, 'heading', s.envelope -> 'heading', 'level', s.envelope -> 'level',
+    coalesce(jsonb_agg(jsonb_build_object('packet_id', s.packet_id, 'heading', s.envelope -> 'heading',
+      'level', s.envelope -> 'level',
       'position', s.envelope -> 'position') order by s.place), '[]')
   into document.body_md, document.sections
-  from (select p.packet_id, p.envelope, row_number() over () as place from documents.sections_of((document.memory).packet_id) p) s;
+  from (select p.packet_id, p.envelope, row_number() over () as place
+    from documents.sections_of((document.memory).packet_id) p) s;
   perform audit.audit_read(
     'READ', jsonb_build_object('sections', jsonb_array_length(document.sections),
       'ids', jsonb_build_array((document.memory).packet_id) || jsonb_path_query_array(document.sections, '$[*].packet_id')),
     (document.memory).packet_id, (document.memory).project_id, (document.memory).scope);
-  perform importance.log_accesses('get', array[(document.memory).packet_id], array[(document.memory).scope], array[(document.memory).project_id]);
+  perform importance.log_accesses('get', array[(document.memory).packet_id], array[(document.memory).scope],
+    array[(document.memory).project_id]);
   return document;
 end
 $$;
@@ -17132,7 +17268,6 @@ create function public.update_memory(
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   old_row public.packet_store;
@@ -17189,7 +17324,8 @@ begin
       branch = new_branch,
       packet_type = coalesce(kind, p.packet_type),
       tags = coalesce(update_memory.tags, case when 'tags' = any (clear) then '{}' else p.tags end),
-      thread_id = coalesce(identity.given_text(update_memory.thread_id), case when 'thread_id' = any (clear) then null else p.thread_id end),
+      thread_id = coalesce(identity.given_text(update_memory.thread_id),
+        case when 'thread_id' = any (clear) then null else p.thread_id end),
       parent_ids = coalesce(update_memory.parent_ids, case when 'parent_ids' = any (clear) then '{}' else p.parent_ids end),
       ttl = coalesce(update_memory.ttl, p.ttl), -- A trigger makes infinity null.
       importance_score = coalesce(importance, p.importance_score),
@@ -17200,7 +17336,9 @@ begin
     where p.packet_id = update_memory.packet_id
     returning p.* into saved;
   exception when unique_violation then
-    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it', 'content');
+    perform identity.raise_error('L9VAL',
+      'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it',
+      'content');
   end;
   saved := memories.restate_attestations(saved, update_memory.envelope);
   answer.status := 'updated';
@@ -17372,7 +17510,6 @@ create function public.memory_history(packet_id uuid, max_versions integer defau
 returns setof public.memory_change
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   current_row public.packet_store;
 begin
@@ -17389,7 +17526,8 @@ begin
   return query
   with states as (
     select v.version_id, v.valid_from, v.valid_until, v.content, jsonb_build_object(
-      'kind', v.packet_type, 'scope', v.scope, 'project_id', v.project_id, 'branch', v.branch, 'tags', v.tags, 'metadata', v.metadata,
+      'kind', v.packet_type, 'scope', v.scope, 'project_id', v.project_id, 'branch', v.branch, 'tags', v.tags,
+      'metadata', v.metadata,
       'envelope', v.envelope - 'content', 'routing', v.routing, 'provenance', v.provenance, 'thread_id', v.thread_id,
       'speaker', v.speaker, 'language', v.language, 'timestamp', v."timestamp", 'parent_ids', v.parent_ids,
       'estimated_importance', v.importance_score, 'ttl', nullif(v.ttl, 'infinity'), 'correlation_id', v.correlation_id,
@@ -17398,7 +17536,8 @@ begin
     where v.packet_id = memory_history.packet_id
     union all
     select null, current_row.updated_at, null, current_row.envelope ->> 'content',
-      memories.memory_json(current_row) - array['packet_id', 'content', 'importance', 'created_at', 'updated_at', 'title', 'archived_at']
+      memories.memory_json(current_row) - array['packet_id', 'content', 'importance', 'created_at', 'updated_at', 'title',
+        'archived_at']
   ), numbered as (
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,
@@ -17472,7 +17611,6 @@ create function public.get_memory_stats(project_id text default null, branch tex
 returns public.memory_stats
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   stats public.memory_stats;
   only_branch constant text := packets.one_branch(branch);
@@ -17490,12 +17628,12 @@ begin
       and (get_memory_stats.project_id is null or p.project_id = get_memory_stats.project_id)
       and (only_branch is null or p.branch = only_branch or p.branch is null)
   ), counts as (
-    select grouping(packet_type) = 0 as is_kind, grouping(scope) = 0 as is_scope, grouping(project_id) = 0 as is_project,
-      grouping(creator) = 0 as is_creator,
-      coalesce(packet_type, scope, project_id, creator) as name, count(*) as n,
-      count(*) filter (where is_embedded) as embedded, min("timestamp") as oldest, max("timestamp") as newest
-    from readable
-    group by grouping sets ((), (packet_type), (scope), (project_id), (creator))
+    select grouping(r.packet_type) = 0 as is_kind, grouping(r.scope) = 0 as is_scope, grouping(r.project_id) = 0 as is_project,
+      grouping(r.creator) = 0 as is_creator,
+      coalesce(r.packet_type, r.scope, r.project_id, r.creator) as name, count(*) as n,
+      count(*) filter (where r.is_embedded) as embedded, min(r."timestamp") as oldest, max(r."timestamp") as newest
+    from readable r
+    group by grouping sets ((), (r.packet_type), (r.scope), (r.project_id), (r.creator))
   )
   select
     max(n) filter (where not (is_kind or is_scope or is_project or is_creator)),
@@ -17509,7 +17647,8 @@ begin
   into stats
   from counts;
   perform audit.audit_read(
-    'STATS', jsonb_strip_nulls(jsonb_build_object('project_id', get_memory_stats.project_id, 'branch', left(only_branch, 255), 'total', stats.total)),
+    'STATS', jsonb_strip_nulls(jsonb_build_object('project_id', get_memory_stats.project_id, 'branch', left(only_branch, 255),
+      'total', stats.total)),
     project_id => get_memory_stats.project_id);
   return stats;
 end
@@ -17640,15 +17779,16 @@ create function derived.lock_source_memory(packet_id uuid, field text default 's
 returns public.packet_store
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store;
 begin
   -- The lock makes a concurrent move to other readers wait, and that move then also moves the new row; a move that came
   -- first is read here.
-  select p.* into source from public.packet_store p where p.packet_id = lock_source_memory.packet_id and derived.is_source(p) for share;
+  select p.* into source from public.packet_store p where p.packet_id = lock_source_memory.packet_id and derived.is_source(p)
+    for share;
   if not found then
-    perform identity.raise_error('L9OWN', format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id), field);
+    perform identity.raise_error('L9OWN',
+      format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id), field);
   end if;
   if identity.current_role_name() in ('l9_agent', 'l9_admin') then
     perform packets.check_scope(source.scope, source.project_id);
@@ -17670,7 +17810,8 @@ create function derived.packet_for(
   kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}') returns uuid
 language sql volatile set search_path = ''
 return coalesce(source_packet, ((public.save_memory(
-  content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope)).memory).packet_id);
+  content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope
+)).memory).packet_id);
 
 comment on function derived.packet_for is
   'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and '
@@ -17764,20 +17905,23 @@ declare
 begin
   if tg_op = 'INSERT' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'INSERT', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
+    select 'INSERT', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id',
+      n.row ->> 'scope',
       jsonb_build_object('source_packet', n.row -> tg_argv[0])
         || audit.reference(n.row ->> 'correlation_id', n.row ->> 'session_id', n.row ->> tg_argv[2]) || actor
     from (select to_jsonb(new_rows) as row from new_rows) n;
   elsif tg_op = 'DELETE' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'DELETE', tg_table_name, (o.row ->> tg_argv[1])::uuid, (o.row ->> 'tenant_id')::uuid, o.row ->> 'project_id', o.row ->> 'scope',
+    select 'DELETE', tg_table_name, (o.row ->> tg_argv[1])::uuid, (o.row ->> 'tenant_id')::uuid, o.row ->> 'project_id',
+      o.row ->> 'scope',
       jsonb_build_object('source_packet', o.row -> tg_argv[0])
         || audit.reference(o.row ->> 'correlation_id', o.row ->> 'session_id', o.row ->> tg_argv[2]) || actor
     from (select to_jsonb(old_rows) as row from old_rows) o;
   else
     -- Counters that jobs keep leave updated_at unchanged and are not audited.
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
+    select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id',
+      n.row ->> 'scope',
       jsonb_build_object('source_packet', n.row -> tg_argv[0])
         || case when n.row -> 'scope' <> o.row -> 'scope' then jsonb_build_object('was_scope', o.row -> 'scope') else '{}' end
         || audit.reference(n.row ->> 'correlation_id', n.row ->> 'session_id', n.row ->> tg_argv[2]) || actor
@@ -17930,9 +18074,11 @@ begin
   execute format('comment on policy worker_access on %s is %L', derived, 'Background jobs read all rows.');
   execute format($sql$
     create policy definer_functions on %s to l9_owner
-    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s)$sql$, derived, identity.definer_condition());
+    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s)$sql$,
+    derived, identity.definer_condition());
   execute format('comment on policy definer_functions on %s is %L', derived,
-    'Functions of the owner see and write, for an agent or an admin, rows within its claims, expired or not; for jobs and operators, all rows.');
+    'Functions of the owner see and write, for an agent or an admin, rows within its claims, expired or not; for jobs and '
+    'operators, all rows.');
   execute format('grant select on %s to l9_agent, l9_admin, l9_platform_admin, l9_worker', derived);
   execute format('grant maintain on %s to l9_worker', derived);
 
@@ -17970,7 +18116,8 @@ begin
   call derived.list_table(name, source_column, trace_column, has_own_way => not follows);
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
-  execute format('create trigger _500_audit_update after update on %s referencing old table as old_rows new table as new_rows for each statement
+  execute format('create trigger _500_audit_update after update on %s
+    referencing old table as old_rows new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
   execute format('create trigger _500_audit_delete after delete on %s referencing old table as old_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
@@ -17996,7 +18143,8 @@ returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
-  field constant text := case when tg_op = 'UPDATE' and new.scope is not distinct from old.scope then 'project_id' else 'scope' end;
+  field constant text := case when tg_op = 'UPDATE' and new.scope is not distinct from old.scope then 'project_id'
+    else 'scope' end;
   same_packet uuid;
   is_expired boolean;
 begin
@@ -18031,7 +18179,8 @@ begin
   execute format($sql$
     create trigger _450_replace_expired before insert or update of %s, tenant_id, org_id, user_id, project_id, scope on %s
     for each row execute function derived.tg__replace_expired(%s)$sql$,
-    (select string_agg(quote_ident(k.name), ', ' order by k.place) from unnest(key_columns) with ordinality as k (name, place)), derived,
+    (select string_agg(quote_ident(k.name), ', ' order by k.place) from unnest(key_columns) with ordinality as k (name, place)),
+      derived,
     (select string_agg(quote_literal(a.argument), ', ' order by a.place)
      from unnest(array[source_column, message] || key_columns) with ordinality as a (argument, place)));
 end

@@ -1,5 +1,5 @@
--- The triggers of packet_store that audit new and deleted memories, and the one that refuses TRUNCATE, which they could not audit.
--- The trigger that keeps versions audits changes.
+-- The triggers of packet_store that audit new and deleted memories, and the one that refuses TRUNCATE, which they could not
+-- audit. The trigger that keeps versions audits changes.
 
 create function packets.tg_packet_store__audit()
 returns trigger

@@ -109,7 +109,7 @@ grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 create function packets.tg_packet_store__audit_update()
 returns trigger
 language plpgsql security definer set search_path = ''
--- The plans are cached for the session. Made for an update of one row, their nested loops took 40 s over 10,000 rows instead of 2.
+-- The plans are cached for the session. Made for an update of one row, their nested loops took 40 s over 10,000 rows.
 set enable_nestloop = off
 as $$
 declare
@@ -122,7 +122,8 @@ begin
   select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
     jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
       || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
-      || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
+      || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id)
+        else '{}' end
       || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end
       || case when o.branch is distinct from n.branch then jsonb_build_object('was_branch', o.branch) else '{}' end
       || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
@@ -150,10 +151,12 @@ begin
   ) previous
   where n.updated_at is distinct from o.updated_at
     and (
-      n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags,
+      n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids,
+      n.tags,
       n.ttl, n.project_id, n.branch, n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
     ) is distinct from (
-      o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags,
+      o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids,
+      o.tags,
       o.ttl, o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
   return null;
 end

@@ -90,7 +90,8 @@ comment on function embeddings.tg_packet_store__contexts_follow is
 
 -- 690: contexts are deleted after the derived rows of the memory have been recomputed.
 create trigger _690_contexts_follow
-  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp" on public.packet_store
+  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp"
+  on public.packet_store
   for each row
   when (
     coalesce(new.thread_id, old.thread_id) is not null

@@ -1,5 +1,5 @@
--- Saves a draft, which is a row of packet_store that is not stored yet: what is the same by the rules of its kind is updated, and in
--- a kind without rules left as it is. save_memory() and memory_store() call save_draft().
+-- Saves a draft, which is a row of packet_store that is not stored yet: what is the same by the rules of its kind is updated,
+-- and in a kind without rules left as it is. save_memory() and memory_store() call save_draft().
 
 create function memories.find_ended(draft public.packet_store, fields jsonb)
 returns setof public.packet_store
@@ -31,7 +31,8 @@ language plpgsql stable set search_path = ''
 as $$
 begin
   if jsonb_array_length(rules -> 'text') > 0 and content <> coalesce(kinds.text_of(rules, fields), '') then
-    perform identity.raise_error('L9VAL', format('content: that of %s is made from its fields (%s); leave it out', kinds.with_article(kind),
+    perform identity.raise_error('L9VAL',
+      format('content: that of %s is made from its fields (%s); leave it out', kinds.with_article(kind),
       array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')), 'content');
   end if;
 end
@@ -83,9 +84,11 @@ begin
   wanted.envelope := packets.typed_fields(rules, current.envelope
     || case when jsonb_array_length(rules -> 'text') > 0 then draft.envelope - 'content' else draft.envelope end);
   wanted.tags := case when cardinality(draft.tags) > 0 then draft.tags else current.tags end;
-  wanted.parent_ids := current.parent_ids || array(select distinct p from unnest(draft.parent_ids) as p where p <> all (current.parent_ids));
+  wanted.parent_ids := current.parent_ids
+    || array(select distinct p from unnest(draft.parent_ids) as p where p <> all (current.parent_ids));
   -- As the trigger stores it: a memory whose kind never expires needs no infinity.
-  wanted.ttl := case when draft.ttl = 'infinity' and coalesce(rules -> 'expires', 'null') = 'null' then null else coalesce(draft.ttl, current.ttl) end;
+  wanted.ttl := case when draft.ttl = 'infinity' and coalesce(rules -> 'expires', 'null') = 'null' then null
+    else coalesce(draft.ttl, current.ttl) end;
   wanted.importance_score := coalesce(draft.importance_score, current.importance_score);
   wanted.metadata := current.metadata || (coalesce(draft.metadata, '{}') - '{creator,source,agent,tool_name,updated_by}'::text[]);
   wanted.routing := case when draft.routing <> '{}' then draft.routing else current.routing end;
@@ -99,7 +102,8 @@ begin
     return answer;
   end if;
   update public.packet_store p set
-    envelope = wanted.envelope, tags = wanted.tags, parent_ids = wanted.parent_ids, ttl = wanted.ttl, importance_score = wanted.importance_score,
+    envelope = wanted.envelope, tags = wanted.tags, parent_ids = wanted.parent_ids, ttl = wanted.ttl,
+    importance_score = wanted.importance_score,
     metadata = wanted.metadata, routing = wanted.routing, provenance = wanted.provenance, language = wanted.language,
     thread_id = wanted.thread_id, "timestamp" = wanted."timestamp"
   where p.packet_id = same.packet_id
@@ -109,7 +113,8 @@ begin
       return null;
     end if;
     perform identity.raise_error('L9OWN', format(
-      'memory %s is the same %s, and its text is by %s; only that one or an administrator may change it. Save one of your own beside it, under other %s',
+      'memory %s is the same %s, and its text is by %s; only that one or an administrator may change it. '
+      'Save one of your own beside it, under other %s',
       same.packet_id, same.packet_type, packets.text_writer(same),
       coalesce(nullif(array_to_string(array(select jsonb_array_elements_text(rules -> 'identity')), ', '), ''), 'words')));
   end if;
@@ -134,7 +139,8 @@ comment on function memories.identity_of is
   'The identity_hash that a memory with these fields will have: by the rules of its kind or, without rules, by its '
   'content.';
 
-create function memories.find_same(draft public.packet_store, rules jsonb, is_beside boolean default false) returns public.packet_store
+create function memories.find_same(draft public.packet_store, rules jsonb,
+  is_beside boolean default false) returns public.packet_store
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -261,10 +267,11 @@ returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if answer.status <> 'inserted' then
-    -- A kind with rules says itself when its memories expire.
-    perform packets.claim_text((answer.memory).packet_id, case when rules is null then coalesce(note_answer.ttl, 'infinity') end);
+  if answer.status = 'inserted' then
+    return;
   end if;
+  -- A kind with rules says itself when its memories expire.
+  perform packets.claim_text((answer.memory).packet_id, case when rules is null then coalesce(note_answer.ttl, 'infinity') end);
   if answer.status = 'skipped_dedupe' then
     perform memories.audit_shown(answer);
   end if;
@@ -275,15 +282,17 @@ comment on function memories.note_answer is
   'Does what follows from an answer with a memory that was there already: an administrator stands by its text, and its '
   'read is audited where nothing was written.';
 
+-- Without a search_path it is inlined.
 create function memories.with_content(envelope jsonb, content text, rules jsonb) returns jsonb
-language sql immutable parallel safe set search_path = ''
+language sql stable parallel safe
 return coalesce(envelope, '{}')
   -- Without rules, a missing content is an error that names it, even where the envelope has one.
-  || case when rules is not null and content is null then '{}' else jsonb_build_object('content', content) end;
+  || case when rules is not null and content is null then '{}' else pg_catalog.jsonb_build_object('content', content) end;
 
 comment on function memories.with_content is 'The envelope of a draft: the fields that were given, and the content.';
 
 grant execute on function
   memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.update_same, memories.identity_of,
-  memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown, memories.note_answer, memories.with_content
+  memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown, memories.note_answer,
+    memories.with_content
 to l9_agent, l9_admin;

@@ -59,7 +59,8 @@ declare
   body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
   -- An approved document is locked, so it gets its text before its approval.
   approval constant jsonb := case when body is not null and coalesce(draft.envelope -> 'approved_at', 'null') <> 'null' then (
-    select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f where f.key in ('approved_at', 'approved_by')) end;
+    select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f
+      where f.key in ('approved_at', 'approved_by')) end;
   given constant jsonb := draft.envelope - 'content' - case when body is null then '{}'
     when approval is null then '{body_md}' else '{body_md,approved_at,approved_by}' end::text[];
   is_changed boolean := false;
