@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:b8aadb4d22a73e4b8f603d8b92f32a67d74f5230
+--! Hash: sha1:bbbaee3aa93cafa87f972dc37d949105519215e9
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -31767,6 +31767,9 @@ language plpgsql security definer set search_path = ''
 set enable_nestloop = off
 as $$
 begin
+  if not exists (select from public.extraction_settings s where s.is_enabled) then
+    return null; -- Where no model reads memories, a save pays for one lookup.
+  end if;
   insert into extraction.pending_extractions (packet_id)
   select n.packet_id
   from new_rows n join public.extraction_settings s on s.tenant_id = n.tenant_id
