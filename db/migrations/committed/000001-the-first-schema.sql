@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:bbbaee3aa93cafa87f972dc37d949105519215e9
+--! Hash: sha1:aa03e4ee2435f08230ffe0741b6a46a6aa7d480c
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -16244,8 +16244,8 @@ comment on function memories.identity_of is
   'The identity_hash that a memory with these fields will have: by the rules of its kind or, without rules, by its '
   'content.';
 
-create function memories.find_same(draft public.packet_store, rules jsonb,
-  is_beside boolean default false) returns public.packet_store
+create function memories.find_same(draft public.packet_store, rules jsonb, is_beside boolean default false)
+returns public.packet_store
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -16399,7 +16399,7 @@ comment on function memories.with_content is 'The envelope of a draft: the field
 grant execute on function
   memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.update_same, memories.identity_of,
   memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown, memories.note_answer,
-    memories.with_content
+  memories.with_content
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/035-save-draft.sql
 --! Included 080-memories/040-save-memory.sql

@@ -139,8 +139,8 @@ comment on function memories.identity_of is
   'The identity_hash that a memory with these fields will have: by the rules of its kind or, without rules, by its '
   'content.';
 
-create function memories.find_same(draft public.packet_store, rules jsonb,
-  is_beside boolean default false) returns public.packet_store
+create function memories.find_same(draft public.packet_store, rules jsonb, is_beside boolean default false)
+returns public.packet_store
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -294,5 +294,5 @@ comment on function memories.with_content is 'The envelope of a draft: the field
 grant execute on function
   memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.update_same, memories.identity_of,
   memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown, memories.note_answer,
-    memories.with_content
+  memories.with_content
 to l9_agent, l9_admin;
