@@ -50,7 +50,10 @@ comment on function audit.actor_of is
   'A caller as the details of every audit row name it: caller, creator, source and tool_name, org_id and user_id if it acts for '
   'them, and the references of its call.';
 
-create function audit.audit_actor() returns jsonb language sql stable parallel safe set search_path = ''
+-- Inlined, too.
+create function audit.audit_actor()
+returns jsonb
+language sql stable parallel safe
 return audit.actor_of(identity.current_identity());
 comment on function audit.audit_actor is 'The present caller as the details of every audit row name it.';
 

@@ -52,7 +52,8 @@ begin
   if operator not in ('eq', 'in', 'exists', 'gt', 'gte', 'lt', 'lte') then
     perform identity.raise_error('L9VAL', 'where: the operators are eq, in, exists, gt, gte, lt and lte', 'where');
   elsif operator = 'eq' and type not in ('string', 'number', 'boolean') then
-    perform identity.raise_error('L9VAL', 'where: eq takes a text, a number, true or false; use exists for fields that are missing', 'where');
+    perform identity.raise_error('L9VAL',
+      'where: eq takes a text, a number, true or false; use exists for fields that are missing', 'where');
   elsif operator = 'in' and (type <> 'array' or jsonb_array_length(operand) not between 1 and 100
       or operand @? 'strict $[*] ? (@.type() == "null" || @.type() == "object" || @.type() == "array")') then
     perform identity.raise_error('L9VAL', 'where: in takes a list of 1 to 100 texts, numbers, true or false', 'where');
@@ -92,7 +93,6 @@ create function packets.compile_where("where" jsonb)
 returns packets.where_condition
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   signs constant jsonb := '{"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}';
   field record;
@@ -117,12 +117,14 @@ begin
     if field.operators = '{}' then
       perform identity.raise_error('L9VAL', 'where: say what to compare a field with, as in {"priority": {"gte": 2}}', 'where');
     end if;
-    for test in select o.key as operator, o.value as operand, jsonb_typeof(o.value) as type from jsonb_each(field.operators) o loop
+    for test in select o.key as operator, o.value as operand, jsonb_typeof(o.value) as type
+      from jsonb_each(field.operators) o loop
       perform packets.check_operand(test.operator, test.operand);
       if test.operator = 'exists' then
         predicates := predicates || format('%sexists(%s)', case when test.operand = 'false' then '!' end, path);
       elsif test.operator = 'in' then
-        tests := tests || (select format('(%s)', string_agg(format('@ == %s', v.value), ' || ')) from jsonb_array_elements(test.operand) v);
+        tests := tests || (select format('(%s)', string_agg(format('@ == %s', v.value), ' || '))
+          from jsonb_array_elements(test.operand) v);
       elsif test.operator = 'eq' then
         tests := tests || format('@ == %s', test.operand);
       elsif test.type = 'number' then

@@ -2,7 +2,8 @@
 -- writer. The triggers of packet_store call these functions for the envelope and the metadata.
 
 create function packets.attesting_fields() returns text[] language sql immutable parallel safe
-return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at', 'verified_by'];
+return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at',
+  'verified_by'];
 
 comment on function packets.attesting_fields is
   'The fields of an envelope or of metadata that vouch for the text of a memory: who approved, reviewed, verified '

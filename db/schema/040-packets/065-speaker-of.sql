@@ -5,8 +5,10 @@ create function packets.words_before_a_colon()
 returns text[]
 language sql immutable parallel safe
 return array[
-  'a', 'action', 'attention', 'cc', 'caution', 'conclusion', 'data', 'date', 'details', 'e.g.', 'edit', 'error', 'example', 'file', 'from', 'ftp',
-  'fw', 'fwd', 'fyi', 'hint', 'http', 'https', 'i.e.', 'important', 'info', 'mailto', 'nb', 'n.b.', 'note', 'notes', 'p.s.', 'ps', 'q',
+  'a', 'action', 'attention', 'cc', 'caution', 'conclusion', 'data', 'date', 'details', 'e.g.', 'edit', 'error', 'example',
+    'file', 'from', 'ftp',
+  'fw', 'fwd', 'fyi', 'hint', 'http', 'https', 'i.e.', 'important', 'info', 'mailto', 'nb', 'n.b.', 'note', 'notes', 'p.s.', 'ps',
+    'q',
   'question', 'answer', 're', 'reminder', 'result', 'subject', 'summary', 'tip', 'tldr', 'to', 'todo', 'update', 'warning'];
 
 comment on function packets.words_before_a_colon is
@@ -17,13 +19,14 @@ returns text
 language sql immutable parallel safe
 begin atomic
   -- The first word may be written anyhow ("user", "l-cto"). A following word does not begin with a lower-case letter, so that
-  -- "I have a question:" is no name, unless it is a particle or a single letter. White space follows the colon, unlike in a URL or
-  -- a time of day, except after the wide colon of Chinese and Japanese.
+  -- "I have a question:" is no name, unless it is a particle or a single letter. White space follows the colon, unlike in a URL
+  -- or a time of day, except after the wide colon of Chinese and Japanese.
   select n.name
   from (
     select (regexp_match(left(content, 80),
       '^\s*([[:alnum:]@_\u0080-\uffff][^\s:：,;!?"<>{}=|*#/\\]*'
-      || '(?: (?:(?:de|del|der|den|di|da|du|la|le|van|von|of|the|and|bin|ibn|al|[a-z])(?= |:|：)|[^\sa-z:：,;!?"<>{}=|*#/\\][^\s:：,;!?"<>{}=|*#/\\]*))*)'
+      || '(?: (?:(?:de|del|der|den|di|da|du|la|le|van|von|of|the|and|bin|ibn|al|[a-z])(?= |:|：)'
+      || '|[^\sa-z:：,;!?"<>{}=|*#/\\][^\s:：,;!?"<>{}=|*#/\\]*))*)'
       || '(?::\s+|：\s*)\S'))[1] as name
   ) n
   where length(n.name) <= 60 and lower(n.name) <> all (packets.words_before_a_colon());

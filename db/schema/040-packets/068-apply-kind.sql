@@ -29,7 +29,8 @@ language sql immutable parallel safe set search_path = ''
 return (
   select stated.fields || jsonb_strip_nulls(jsonb_build_object('content', coalesce(
     kinds.text_of(rules, stated.fields), stated.fields ->> 'content', stated.fields ->> (rules ->> 'title'))))
-  from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}') from jsonb_each(envelope) as e) as stated (fields));
+  from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}')
+    from jsonb_each(envelope) as e) as stated (fields));
 
 comment on function packets.typed_fields is
   'The envelope of a memory as its kind stores it: fields that are null are left out, and the content is made from '
@@ -85,7 +86,8 @@ begin
     perform kinds.check_locked(new.packet_type, rules, old.envelope, new.envelope);
   end if;
   if rules -> 'archived' <> 'null' and rules -> 'identity_ends_when' <> 'null' then
-    new.envelope := packets.typed_fields(rules, kinds.with_end(rules, new.envelope, case tg_op when 'UPDATE' then old.envelope end));
+    new.envelope := packets.typed_fields(rules,
+      kinds.with_end(rules, new.envelope, case tg_op when 'UPDATE' then old.envelope end));
   end if;
   new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.text_identity(new.envelope ->> 'content'));
   if tg_op = 'INSERT' then
@@ -94,7 +96,8 @@ begin
     new.has_own_identity := false;
   end if;
   if new.has_own_identity then
-    new.identity_hash := packets.own_identity(new.identity_hash, coalesce(old.metadata ->> 'creator', identity.current_creator()));
+    new.identity_hash := packets.own_identity(new.identity_hash,
+      coalesce(old.metadata ->> 'creator', identity.current_creator()));
   end if;
   new.title := new.envelope ->> (rules ->> 'title');
   new.archived_at := kinds.moment_after(rules, 'archived', new.envelope);
@@ -103,12 +106,15 @@ begin
   expires := kinds.moment_after(rules, 'expires', new.envelope);
   if tg_op = 'INSERT' then
     new.ttl := coalesce(new.ttl, expires);
-  elsif new.ttl is not distinct from old.ttl and old.ttl is not distinct from kinds.moment_after(old_rules, 'expires', old.envelope) then
+  elsif new.ttl is not distinct from old.ttl
+    and old.ttl is not distinct from kinds.moment_after(old_rules, 'expires', old.envelope) then
     new.ttl := expires; -- A ttl that the writer chose stays.
   end if;
   if new.ttl = expires and expires <= now() then
-    perform identity.raise_error('L9VAL', format('%s: the %s would have expired on %s already; give it a ttl of its own, or ttl_policy permanent',
-      rules -> 'expires' ->> 'from', new.packet_type, to_char(expires at time zone 'UTC', 'YYYY-MM-DD')), rules -> 'expires' ->> 'from');
+    perform identity.raise_error('L9VAL',
+      format('%s: the %s would have expired on %s already; give it a ttl of its own, or ttl_policy permanent',
+        rules -> 'expires' ->> 'from', new.packet_type, to_char(expires at time zone 'UTC', 'YYYY-MM-DD')),
+      rules -> 'expires' ->> 'from');
   end if;
   return new;
 end

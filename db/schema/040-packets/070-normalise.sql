@@ -13,7 +13,8 @@ begin
   elsif jsonb_typeof(metadata -> 'speaker') = 'string' and packets.is_speaker(speaker) then
     return jsonb_set(metadata, '{speaker}', to_jsonb(speaker));
   end if;
-  perform identity.raise_error('L9VAL', format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()), 'speaker');
+  perform identity.raise_error('L9VAL',
+    format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()), 'speaker');
   return null;
 end
 $$;
@@ -35,7 +36,8 @@ begin
   if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
     perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
   elsif bytes > packets.max_content_bytes() then
-    perform identity.raise_error('L9LIM', format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
+    perform identity.raise_error('L9LIM',
+      format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
   elsif identity.is_blank(content) then
     perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
   end if;
@@ -86,17 +88,21 @@ begin
       from unnest(new.tags) with ordinality as t (tag, place) cross join lateral packets.clean_tag(t.tag) as c (tag)
       where not identity.is_blank(c.tag) group by c.tag order by min(t.place));
     if cardinality(new.tags) > packets.max_tags() then
-      perform identity.raise_error('L9LIM', format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
+      perform identity.raise_error('L9LIM',
+        format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
     elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > packets.max_reference_bytes()) then
       perform identity.raise_error('L9LIM', format('tags: at most %s bytes each', packets.max_reference_bytes()), 'tags');
     end if;
   end if;
   if new.packet_type !~ packets.kind_pattern() then
-    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+    perform identity.raise_error('L9VAL',
+      'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
   elsif not new.language = any (words.languages()) then
-    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
+    perform identity.raise_error('L9VAL',
+      format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
   elsif not identity.is_branch(new.branch) then
-    perform identity.raise_error('L9VAL', 'branch: must be 1 to 255 characters that Git allows as the name of a branch', 'branch');
+    perform identity.raise_error('L9VAL',
+      'branch: must be 1 to 255 characters that Git allows as the name of a branch', 'branch');
   elsif not new.importance_score between 0 and 1 then
     perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
   elsif cardinality(new.parent_ids) > packets.max_parents() then
@@ -112,7 +118,7 @@ begin
     new.content_hash := packets.content_hash(content);
   end if;
   -- A kind that identifies its memories by fields has set it already.
-  new.identity_hash := coalesce(new.identity_hash, packets.text_identity(content));
+  new.identity_hash := coalesce(new.identity_hash, packets.identity_of_hash(new.content_hash, content));
   return new;
 end
 $$;

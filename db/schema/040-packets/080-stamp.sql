@@ -1,12 +1,44 @@
--- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client
--- sent. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
+-- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client sent, and
+-- checks where. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
 
+create type packets.writer as (me identity.identity, max_importance real, has_projects boolean);
+comment on type packets.writer is
+  'The caller that writes a memory, the importance that it may give, and whether the memory''s scope belongs to projects.';
+
+create function packets.writer_in(scope text, is_checked boolean)
+returns packets.writer
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  writer packets.writer;
+begin
+  writer.me := identity.require_identity();
+  if is_checked then
+    writer.max_importance := (identity.bounds_of((writer.me).tenant_id, (writer.me).creator)).max_importance;
+    writer.has_projects := packets.has_projects(writer.me, scope);
+  end if;
+  return writer;
+end
+$$;
+
+comment on function packets.writer_in is
+  'The caller, and what is checked where is_checked says so: see the type writer. Raises L9AUT without an identity. '
+  'Definer: agents see no row of actors but their own, and not every scope.';
+
+grant execute on function packets.writer_in to l9_agent, l9_admin, l9_platform_admin;
+
+-- On an update, importance and place are checked only where they change.
 create function packets.tg_packet_store__stamp()
 returns trigger
 language plpgsql set search_path = ''
 as $$
 declare
-  me identity.identity := identity.require_identity();
+  has_moved constant boolean := tg_op = 'INSERT'
+    or (new.scope, new.project_id, new.branch) is distinct from (old.scope, old.project_id, old.branch);
+  is_weighed constant boolean := tg_op = 'INSERT'
+    or new.importance_score is distinct from old.importance_score or new.content_hash <> old.content_hash;
+  writing constant packets.writer := packets.writer_in(new.scope, has_moved or is_weighed);
+  me constant identity.identity := writing.me;
   writer jsonb := jsonb_build_object(
     'creator', me.creator, 'source', me.source, 'agent', me.agent, 'tool_name', audit.current_tool());
   -- Who saved it: this caller, or the one that is recorded.
@@ -43,14 +75,17 @@ begin
       client_metadata := packets.keep_attestations(client_metadata, old.metadata, packets.has_other_writer(old, me)
         and new.envelope -> 'content' is distinct from old.envelope -> 'content', me);
     end if;
-    new.metadata := client_metadata || stamps || jsonb_strip_nulls(jsonb_build_object('updated_by', old.metadata -> 'updated_by'));
+    new.metadata := client_metadata || stamps
+      || jsonb_strip_nulls(jsonb_build_object('updated_by', old.metadata -> 'updated_by'));
     new.text_creator := packets.text_creator_of(new, old, me);
     if (
       new.packet_type, new.envelope, new."timestamp", new.language, new.routing, new.provenance, new.metadata, new.thread_id,
-      new.parent_ids, new.tags, new.ttl, new.project_id, new.branch, new.scope, new.importance_score, new.correlation_id, new.session_id, new.trace_id
+      new.parent_ids, new.tags, new.ttl, new.project_id, new.branch, new.scope, new.importance_score, new.correlation_id,
+      new.session_id, new.trace_id
     ) is distinct from (
       old.packet_type, old.envelope, old."timestamp", old.language, old.routing, old.provenance, old.metadata, old.thread_id,
-      old.parent_ids, old.tags, old.ttl, old.project_id, old.branch, old.scope, old.importance_score, old.correlation_id, old.session_id, old.trace_id
+      old.parent_ids, old.tags, old.ttl, old.project_id, old.branch, old.scope, old.importance_score, old.correlation_id,
+      old.session_id, old.trace_id
     ) then
       new.metadata := new.metadata || jsonb_build_object('updated_by', writer || jsonb_build_object(
         'caller', me.caller, 'at', to_char(new.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')));
@@ -95,6 +130,13 @@ begin
         'timestamp: must be the time when it happened, from the year 1 to five minutes after it is saved', 'timestamp');
     end if;
   end if;
+  if is_weighed then
+    -- Also where it changes the text of a memory that another made important.
+    new.importance_score := least(new.importance_score, writing.max_importance);
+  end if;
+  if has_moved then
+    perform packets.check_place(me, writing.has_projects, new.scope, new.project_id, new.branch);
+  end if;
   return new;
 end
 $$;
@@ -102,4 +144,5 @@ $$;
 comment on function packets.tg_packet_store__stamp is
   'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and '
   'the clock, replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time '
-  'is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has.';
+  'is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has. '
+  'Bounds the importance, and refuses a scope or project that the caller may not write, and a branch of no project.';

@@ -1,11 +1,10 @@
--- The triggers of packet_store that audit each write, and the one that refuses TRUNCATE, which they could not audit.
+-- The triggers of packet_store that audit new and deleted memories, and the one that refuses TRUNCATE, which they could not
+-- audit. The trigger that keeps versions audits changes.
 
 create function packets.tg_packet_store__audit()
 returns trigger
 language plpgsql security definer set search_path = ''
 -- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.
--- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
-set enable_nestloop = off
 as $$
 declare
   actor jsonb := audit.audit_actor();
@@ -14,36 +13,24 @@ begin
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
       jsonb_build_object('kind', n.packet_type)
-        || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
+        || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end
+        || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
     from new_rows n;
-  elsif tg_op = 'DELETE' then
+  else
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
       jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator')
         || case when o.branch is null then '{}' else jsonb_build_object('branch', o.branch) end
         || audit.reference(o.correlation_id, o.session_id, o.trace_id) || actor
     from old_rows o;
-  else
-    -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
-        || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
-        || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
-        || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end
-        || case when o.branch is distinct from n.branch then jsonb_build_object('was_branch', o.branch) else '{}' end
-        || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
-    from new_rows n
-    join old_rows o using (packet_id)
-    where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
   end if;
   return null;
 end
 $$;
 
 comment on function packets.tg_packet_store__audit is
-  'Writes one audit row for each memory written, in one statement for the whole batch. Definer: callers can''t '
-  'insert into audit_log.';
+  'Writes one audit row for each memory that was saved or deleted, in one statement for the whole batch. Definer: '
+  'callers can''t insert into audit_log.';
 
 create function packets.tg_packet_store__refuse_truncate()
 returns trigger

@@ -106,25 +106,40 @@ grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
 
 -- One insert for all rows of the statement. A version begins where the one before it ended.
-create function packets.tg_packet_store__keep_version()
+create function packets.tg_packet_store__audit_update()
 returns trigger
 language plpgsql security definer set search_path = ''
--- The plan is cached for the session. Made for an update of one row, its nested loop took 36 s over 10,000 rows instead
--- of 2.
+-- The plans are cached for the session. Made for an update of one row, their nested loops took 40 s over 10,000 rows.
 set enable_nestloop = off
 as $$
 declare
+  actor jsonb := audit.audit_actor();
   changed_by text := coalesce(identity.current_caller(), 'db:' || identity.current_role_name());
   changed_with text := audit.current_tool();
 begin
+  -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
+  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+  select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+    jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
+      || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
+      || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id)
+        else '{}' end
+      || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end
+      || case when o.branch is distinct from n.branch then jsonb_build_object('was_branch', o.branch) else '{}' end
+      || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
+  from new_rows n
+  join old_rows o using (packet_id)
+  where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
+
   insert into public.packet_versions (
-    packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing, provenance, metadata,
-    thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator, tenant_id, org_id, user_id,
-    correlation_id, session_id, trace_id)
+    packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing,
+    provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator,
+    tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
   select
-    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope,
-    o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.branch, o.scope, o.importance_score,
-    o.text_creator, o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
+    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type,
+    o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
+    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.tenant_id, o.org_id, o.user_id,
+    o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
   -- updated_at also moves when nothing else changed, so a version begins where the one before it ended.
@@ -136,19 +151,22 @@ begin
   ) previous
   where n.updated_at is distinct from o.updated_at
     and (
-      n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id, n.branch,
-      n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
+      n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids,
+      n.tags,
+      n.ttl, n.project_id, n.branch, n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
     ) is distinct from (
-      o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
-      o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
+      o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids,
+      o.tags,
+      o.ttl, o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
   return null;
 end
 $$;
 
-comment on function packets.tg_packet_store__keep_version is
-  'Saves the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes '
-  'no version. Definer: callers can''t write versions.';
+comment on function packets.tg_packet_store__audit_update is
+  'Writes one audit row for each memory that was changed, and saves the state that a caller''s update replaced. An '
+  'update that changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write audit_log and '
+  'versions.';
 
-create trigger _550_keep_version after update on public.packet_store
+create trigger _500_audit_update after update on public.packet_store
   referencing old table as old_rows new table as new_rows
-  for each statement execute function packets.tg_packet_store__keep_version();
+  for each statement execute function packets.tg_packet_store__audit_update();

@@ -20,10 +20,13 @@ begin
     perform packets.raise_if_held(new.part_of);
   end if;
   if not found or whole.packet_type is distinct from rules ->> 'part_of_kind' then
-    perform identity.raise_error('L9VAL', format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'), field);
+    perform identity.raise_error('L9VAL',
+      format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'), field);
   elsif (whole.scope, whole.project_id, whole.branch, whole.org_id, whole.user_id)
       is distinct from (new.scope, new.project_id, new.branch, new.org_id, new.user_id) then
-    perform identity.raise_error('L9VAL', format('%s: %s must have the scope, project, branch and owner of its %s', field, kinds.with_article(new.packet_type), whole.packet_type), field);
+    perform identity.raise_error('L9VAL',
+      format('%s: %s must have the scope, project, branch and owner of its %s', field, kinds.with_article(new.packet_type),
+        whole.packet_type), field);
   elsif (tg_op = 'INSERT' or new.envelope is distinct from old.envelope)
       and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
     perform kinds.raise_locked(new.packet_type, rules, field);
@@ -53,6 +56,9 @@ declare
   whole public.packet_store;
   rules jsonb := kinds.rules_of(old.packet_type, old.tenant_id);
 begin
+  if tg_op = 'UPDATE' and new.part_of is not distinct from old.part_of then
+    return new;
+  end if;
   -- Cleanup, erasure and the deletion of the whole itself run as the owner. A kind may have no parts any more.
   if current_user <> 'l9_owner' and rules ->> 'part_of_field' is not null then
     select p.* into whole from public.packet_store p where p.packet_id = old.part_of for no key update;
@@ -72,11 +78,8 @@ comment on function packets.tg_packet_store__keep_parts is
   'Refuses to take a part away from a memory that is locked, such as a section from an approved document: to delete '
   'it, to move it to another one, or to change its kind.';
 
-create trigger _400_keep_parts before delete on public.packet_store
+create trigger _400_keep_parts before delete or update of envelope, packet_type on public.packet_store
   for each row when (old.part_of is not null) execute function packets.tg_packet_store__keep_parts();
-create trigger _400_keep_moved_parts before update of envelope, packet_type on public.packet_store
-  for each row when (old.part_of is not null and new.part_of is distinct from old.part_of)
-  execute function packets.tg_packet_store__keep_parts();
 
 create function packets.tg_packet_store__move_parts()
 returns trigger
@@ -92,7 +95,8 @@ begin
     select from public.packet_store p
     where p.part_of = new.packet_id
       and (p.scope, p.project_id, p.branch, p.ttl) is distinct from (new.scope, new.project_id, new.branch, new.ttl)) then
-    perform identity.raise_error('L9OWN', 'scope, project_id, ttl: this memory has parts that you may not change, so they cannot move with it', 'scope');
+    perform identity.raise_error('L9OWN',
+      'scope, project_id, ttl: this memory has parts that you may not change, so they cannot move with it', 'scope');
   end if;
   return null;
 end
@@ -127,11 +131,14 @@ begin
     perform packets.raise_if_held((new.envelope ->> 'supersedes')::uuid);
   end if;
   if superseded.packet_type is distinct from new.packet_type then
-    perform identity.raise_error('L9VAL', format('supersedes: no other %s that you may change has this id', new.packet_type), 'supersedes');
+    perform identity.raise_error('L9VAL',
+      format('supersedes: no other %s that you may change has this id', new.packet_type), 'supersedes');
   elsif (superseded.scope, superseded.project_id, superseded.org_id, superseded.user_id)
       is distinct from (new.scope, new.project_id, new.org_id, new.user_id) then
     -- Each of the two names the other, so their readers must be the same.
-    perform identity.raise_error('L9VAL', format('supersedes: %s can replace only one of its own scope, project and owner', kinds.with_article(new.packet_type)), 'supersedes');
+    perform identity.raise_error('L9VAL',
+      format('supersedes: %s can replace only one of its own scope, project and owner', kinds.with_article(new.packet_type)),
+        'supersedes');
   elsif superseded.envelope ->> 'status' is distinct from 'superseded' then
     update public.packet_store p
     set envelope = p.envelope || jsonb_build_object('status', 'superseded', 'superseded_by', new.packet_id)
@@ -161,8 +168,10 @@ begin
   -- The query runs as the writer, so one that it can't see is not found.
   if not exists (
     select from public.packet_store p
-    where p.packet_id = (new.envelope ->> 'superseded_by')::uuid and p.packet_id <> new.packet_id and p.packet_type = new.packet_type
-      and (p.scope, p.project_id, p.org_id, p.user_id) is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)) then
+    where p.packet_id = (new.envelope ->> 'superseded_by')::uuid and p.packet_id <> new.packet_id
+      and p.packet_type = new.packet_type
+      and (p.scope, p.project_id, p.org_id, p.user_id)
+        is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)) then
     perform identity.raise_error('L9VAL',
       format('superseded_by: no other %s of this scope, project and owner has this id', new.packet_type), 'superseded_by');
   end if;

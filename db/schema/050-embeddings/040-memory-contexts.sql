@@ -19,7 +19,8 @@ create table public.memory_contexts (
 -- Statistics are off because the planner would keep samples of the texts.
 alter table public.memory_contexts alter column context set statistics 0, alter column branch set statistics 0;
 
-create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id, branch) include (packet_id, ttl);
+create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id, branch)
+  include (packet_id, ttl);
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
 
 comment on table public.memory_contexts is

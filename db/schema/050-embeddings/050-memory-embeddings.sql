@@ -39,9 +39,9 @@ create table public.memory_embeddings (
   constraint embedding_metadata_object check (jsonb_typeof(metadata) = 'object')
 );
 
--- Most models fill only part of the 1536 dimensions. lz4 compresses the zeros behind them, so the row stays in one page. pglz gives
--- up if the first kilobyte does not compress, which is always so for a vector, and would move four times as much to the TOAST table.
--- The embedded engine does not support lz4.
+-- Most models fill only part of the 1536 dimensions. lz4 compresses the zeros behind them, so the row stays in one page. pglz
+-- gives up if the first kilobyte does not compress, which is always so for a vector, and would move four times as much to the
+-- TOAST table. The embedded engine does not support lz4.
 alter table public.memory_embeddings alter column vector set storage extended;
 do $$
 begin
@@ -62,8 +62,8 @@ comment on function embeddings.compared_vector_type is
 
 grant execute on function embeddings.compared_vector_type to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
--- Searches read this column. To take a vector out of the padded one, every distance would decompress 6 kB and convert 384 numbers.
--- It stays in the row, while the padded vector is moved out of it.
+-- Searches read this column. To take a vector out of the padded one, every distance would decompress 6 kB and convert 384
+-- numbers. It stays in the row, while the padded vector is moved out of it.
 do $$
 begin
   execute format(
@@ -74,7 +74,8 @@ alter table public.memory_embeddings alter column compared_vector set storage ma
 -- No plan depends on the frequency of vectors or texts.
 alter table public.memory_embeddings
   alter column vector set statistics 0, alter column compared_vector set statistics 0, alter column chunk_text set statistics 0,
-  alter column branch set statistics 0, alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0;
+  alter column branch set statistics 0, alter column correlation_id set statistics 0, alter column session_id set statistics 0,
+  alter column trace_id set statistics 0;
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 create index memory_embeddings_context_idx on public.memory_embeddings (context_id) where context_id is not null;
@@ -140,7 +141,8 @@ comment on policy definer_functions on public.memory_embeddings is
   'A trigger keeps the vectors equal to their memory.';
 
 grant select on public.memory_embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id, project_id, branch, scope,
+grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id,
+  project_id, branch, scope,
   ttl, correlation_id, session_id, trace_id)
   on public.memory_embeddings to l9_worker;
 grant delete, maintain on public.memory_embeddings to l9_worker;

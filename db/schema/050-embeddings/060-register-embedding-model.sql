@@ -73,11 +73,11 @@ declare
 begin
   execute format($sql$
 create or replace function %s(
-  bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, searched_branch text, uses_chunks boolean)
+  bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, searched_branch text,
+  uses_chunks boolean)
 returns table (packet_id uuid, chunk_index integer, distance double precision)
 language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
 as $body$
-#variable_conflict use_column
 begin
   case bucket%s
   end case;
@@ -85,7 +85,8 @@ end
 $body$ $sql$,
     signature, embeddings.compared_vector_type(), (
       select string_agg(format(
-        branch, b.bucket, embeddings.embedding_expression(dimensions), model, embedding_type, packets.in_bucket('m', b.bucket)), '')
+        branch, b.bucket, embeddings.embedding_expression(dimensions), model, embedding_type,
+        packets.in_bucket('m', b.bucket)), '')
       from unnest(packets.tenant_buckets()) as b (bucket)));
   execute format('comment on function %s is %L', signature, format(
     'The rows nearest to a vector that the caller may read, of type %s and made by %s, from the index of a bucket of tenants.',
@@ -131,12 +132,14 @@ declare
   registered_dimensions integer;
 begin
   if model is null or not embeddings.is_model_name(model) then
-    perform identity.raise_error('L9VAL', 'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit', 'model');
+    perform identity.raise_error('L9VAL',
+      'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit', 'model');
   elsif dimensions is null or dimensions not between 1 and embeddings.max_dimensions() then
     perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()), 'dimensions');
   end if;
   insert into public.embedding_models as m (model, dimensions, relevance_midpoint, relevance_slope)
-  select model, dimensions, r.midpoint, r.slope from embeddings.default_relevance(model) as r on conflict on constraint embedding_models_pkey do nothing;
+  select model, dimensions, r.midpoint, r.slope from embeddings.default_relevance(model) as r
+  on conflict on constraint embedding_models_pkey do nothing;
   select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
   if registered_dimensions <> dimensions then
     perform identity.raise_error(
@@ -144,10 +147,11 @@ begin
   end if;
 
   for index in select * from embeddings.embedding_indexes(model) loop
-    -- Built with the default of 64, a graph misses up to a twentieth of the ten nearest where many memories resemble each other, however
-    -- wide it is scanned. A text takes many times as long to embed as to enter the graph.
+    -- Built with the default of 64, a graph misses up to a twentieth of the ten nearest where many memories resemble each
+    -- other, however wide it is scanned. A text takes many times as long to embed as to enter the graph.
     execute format(
-      'create index if not exists %I on public.memory_embeddings using hnsw ((%s) extensions.%s) with (ef_construction = 200) where %s',
+      'create index if not exists %I on public.memory_embeddings using hnsw ((%s) extensions.%s)
+       with (ef_construction = 200) where %s',
       index.name,
       embeddings.embedding_expression(dimensions),
       case when packets.is_embedded_engine() then 'vector_cosine_ops' else 'halfvec_cosine_ops' end,

@@ -25,27 +25,35 @@ create function embeddings.tg_packet_store__embeddings_follow()
 returns trigger
 language plpgsql security definer set search_path = ''
 as $$
+declare
+  has_new_text constant boolean := new.content_hash <> old.content_hash;
+  has_new_steps constant boolean := 'reasoning_trace' in (new.packet_type, old.packet_type)
+    and (new.packet_type, new.envelope -> 'steps') is distinct from (old.packet_type, old.envelope -> 'steps');
 begin
-  if new.content_hash <> old.content_hash then
-    -- A search must not find the memory by the meaning of its former text.
-    delete from public.memory_embeddings e where e.packet_id = new.packet_id;
+  -- A search must not find the memory by the meaning of its former text or steps.
+  if has_new_text or has_new_steps then
+    delete from public.memory_embeddings e
+    where e.packet_id = new.packet_id and (has_new_text or e.embedding_type = 'reasoning');
     perform embeddings.enqueue_memory(new.packet_id);
-    if new.chunk_count > 0 then
-      new.chunk_count := 0;
-    end if;
-  else
+  end if;
+  if has_new_text and new.chunk_count > 0 then
+    new.chunk_count := 0;
+  elsif not has_new_text then
     update public.memory_embeddings e
     set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, branch = new.branch,
       scope = new.scope, ttl = new.ttl
-    where e.packet_id = new.packet_id;
+    where e.packet_id = new.packet_id
+      and (e.tenant_id, e.org_id, e.user_id, e.project_id, e.branch, e.scope, e.ttl)
+        is distinct from (new.tenant_id, new.org_id, new.user_id, new.project_id, new.branch, new.scope, new.ttl);
   end if;
   return new;
 end
 $$;
 
 comment on function embeddings.tg_packet_store__embeddings_follow is
-  'Keeps owner, project, branch, scope and expiry of the vectors equal to those of the memory, and deletes the '
-  'vectors when its content changes. Definer: callers cannot write vectors.';
+  'Keeps owner, project, branch, scope and expiry of the vectors equal to those of the memory. Deletes the vectors when '
+  'its content changes, and those of its steps when a reasoning trace gets others, and queues it. Definer: callers '
+  'cannot write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
@@ -56,29 +64,10 @@ create trigger _600_embeddings_follow before update on public.packet_store
     or new.user_id is distinct from old.user_id
     or new.project_id is distinct from old.project_id
     or new.branch is distinct from old.branch
-    or new.ttl is distinct from old.ttl)
+    or new.ttl is distinct from old.ttl
+    or (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
+      and (new.packet_type <> old.packet_type or new.envelope -> 'steps' is distinct from old.envelope -> 'steps'))
   execute function embeddings.tg_packet_store__embeddings_follow();
-
-create function embeddings.tg_packet_store__reasoning_follows()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  delete from public.memory_embeddings e where e.packet_id = new.packet_id and e.embedding_type = 'reasoning';
-  perform embeddings.enqueue_memory(new.packet_id);
-  return null;
-end
-$$;
-
-comment on function embeddings.tg_packet_store__reasoning_follows is
-  'Deletes the vectors of the former steps of a reasoning trace, and queues the memory so that its new steps are '
-  'embedded. Definer: callers cannot write vectors.';
-
-create trigger _600_reasoning_follows after update of envelope, packet_type on public.packet_store
-  for each row when (
-    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
-    and (new.packet_type <> old.packet_type or new.envelope -> 'steps' is distinct from old.envelope -> 'steps'))
-  execute function embeddings.tg_packet_store__reasoning_follows();
 
 create function embeddings.tg_packet_store__contexts_follow()
 returns trigger
@@ -101,7 +90,8 @@ comment on function embeddings.tg_packet_store__contexts_follow is
 
 -- 690: contexts are deleted after the derived rows of the memory have been recomputed.
 create trigger _690_contexts_follow
-  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp" on public.packet_store
+  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp"
+  on public.packet_store
   for each row
   when (
     coalesce(new.thread_id, old.thread_id) is not null

@@ -9,7 +9,8 @@ language sql volatile set search_path = ''
 begin atomic
   with due as (
     select q.packet_id from embeddings.pending_embeddings q
-    where q.model = lease_pending_embeddings.model and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now())
+    where q.model = lease_pending_embeddings.model and q.next_attempt_at <= now()
+      and (q.leased_until is null or q.leased_until < now())
       and q.next_chunk >= case when has_whole then 1 else 0 end and q.next_chunk <= case when has_whole then 2147483647 else 0 end
     order by q.next_chunk, q.enqueued_at desc
     limit batch_size
@@ -30,7 +31,8 @@ comment on function embeddings.lease_pending_embeddings is
   'has_whole of those that lack only chunks, the one with the fewest chunks so far first. So a long memory holds up '
   'no other. For reasoning traces it also returns the texts in their steps.';
 
-create function embeddings.postpone_embeddings(model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
+create function embeddings.postpone_embeddings(
+  model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
 returns void
 language sql volatile set search_path = ''
 begin atomic

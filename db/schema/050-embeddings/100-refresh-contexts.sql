@@ -1,6 +1,6 @@
--- Functions over contexts that the embedding job calls, as l9_worker. The job locks a memory first, then its context, then rows of a
--- queue, in the same order as a caller's change. A change of many memories can still conflict with it, so the job waits for a lock
--- only for a moment (55P03), less than the deadlock timeout: a caller's change never fails because of the job.
+-- Functions over contexts that the embedding job calls, as l9_worker. The job locks a memory first, then its context, then rows
+-- of a queue, in the same order as a caller's change. A change of many memories can still conflict with it, so the job waits
+-- for a lock only for a moment (55P03), less than the deadlock timeout: a caller's change never fails because of the job.
 
 create function embeddings.context_text(predecessor text, content text)
 returns text
@@ -16,7 +16,8 @@ returns void
 language sql volatile set search_path = ''
 begin atomic
   -- The memories are locked before their rows leave a queue, in the same order as by a caller's change. A memory that is being
-  -- changed now waits for the next call. So does one that is already queued for embedding: it may have been read before the change.
+  -- changed now waits for the next call. So does one that is already queued for embedding: it may have been read before the
+  -- change.
   with free as materialized (
     select p.packet_id
     from embeddings.stale_contexts s
@@ -89,7 +90,6 @@ create function embeddings.refresh_contexts(packet_ids uuid[])
 returns table (packet_id uuid, is_busy boolean, context_id uuid, context text)
 language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
 as $$
-#variable_conflict use_column
 declare
   id uuid;
   memory public.packet_store;
@@ -126,7 +126,8 @@ begin
         if new_context is not null then
           insert into public.memory_contexts as c
             (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, branch, scope, ttl)
-          values (memory.packet_id, before_id, new_context, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id, memory.branch,
+          values (memory.packet_id, before_id, new_context, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id,
+            memory.branch,
             memory.scope, least(memory.ttl, predecessor.ttl))
           returning c.context_id into context_id;
         end if;

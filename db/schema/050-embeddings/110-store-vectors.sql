@@ -7,7 +7,8 @@ returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into public.memory_embeddings
-    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, branch, scope, ttl,
+    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, branch,
+      scope, ttl,
       correlation_id, session_id, trace_id)
   select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, first_chunk + v.place - 1,
     chunk_texts[c.place],
@@ -32,7 +33,6 @@ create function embeddings.store_embeddings(
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   chunks_before integer;
 begin
@@ -111,7 +111,6 @@ create function embeddings.store_reasoning(
 returns boolean
 language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
 as $$
-#variable_conflict use_column
 begin
   perform from public.packet_store p
   where p.packet_id = store_reasoning.packet_id
@@ -140,7 +139,6 @@ create function embeddings.store_vectors(
 returns boolean
 language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
 as $$
-#variable_conflict use_column
 begin
   if context_id is null then
     return embeddings.store_embeddings(

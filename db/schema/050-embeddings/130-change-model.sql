@@ -1,10 +1,10 @@
--- The change from one model to another, made as l9_worker. Its state is in the database, so the process that drives it can stop anywhere.
+-- The change from one model to another, made as l9_worker. Its state is in the database, so the process that drives it can stop
+-- anywhere.
 
 create function embeddings.adopt_embedding_model(model text, dimensions integer)
 returns text
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   serving text;
 begin
@@ -35,7 +35,6 @@ create function embeddings.begin_embedding_change(model text, dimensions integer
 returns bigint
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   other text;
   missing bigint;
@@ -87,7 +86,6 @@ create function embeddings.switch_embedding_model(model text, allow_missing bigi
 returns bigint
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   serving text;
   missing bigint;
@@ -135,7 +133,6 @@ create function embeddings.abandon_embedding_change()
 returns text
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   abandoned text;
 begin

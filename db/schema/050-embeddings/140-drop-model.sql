@@ -29,10 +29,10 @@ comment on function embeddings.drop_leaving_vectors is
 create function embeddings.drop_embedding_model(model text)
 returns boolean
 language plpgsql volatile security definer set search_path = ''
--- Dropping an index needs an exclusive lock on the table. It is better to try again later than to block everyone who queues behind.
+-- Dropping an index needs an exclusive lock on the table. It is better to try again later than to block everyone who queues
+-- behind.
 set lock_timeout = '1s'
 as $$
-#variable_conflict use_column
 declare
   index_name text;
   function_name text;
@@ -48,7 +48,8 @@ begin
     execute format('drop index if exists %s', index_name);
   end loop;
   for function_name in
-    select embeddings.nearest_function_name(drop_embedding_model.model, t.kind) from unnest(embeddings.embedding_types()) as t (kind)
+    select embeddings.nearest_function_name(drop_embedding_model.model, t.kind)
+    from unnest(embeddings.embedding_types()) as t (kind)
   loop
     execute format('drop function if exists embeddings.%I', function_name);
   end loop;

@@ -66,7 +66,8 @@ comment on policy definer_functions on public.idempotency_keys is
 -- A retry must find the key that was sent, so it is refused rather than redacted.
 call secrets.guard_table('public.idempotency_keys', redacts => false);
 
-grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash), update (packet_id, status, request_hash)
+grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash),
+  update (packet_id, status, request_hash)
   on public.idempotency_keys to l9_agent, l9_admin;
 -- Nobody may delete: a key is deleted with its memory.
 
@@ -75,7 +76,6 @@ create function memories.answer_of_key(idempotency_key text, request_hash bytea)
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   first_request bytea;
@@ -97,7 +97,8 @@ begin
     -- If the caller can no longer see the key's memory, that must look as if it were deleted: then nothing is compared.
     if first_request <> answer_of_key.request_hash then
       perform identity.raise_error('L9VAL',
-        'idempotency_key: was used before, for a save with other arguments; a retry repeats all arguments, another save needs another key',
+        'idempotency_key: was used before, for a save with other arguments; a retry repeats all arguments, another save '
+        'needs another key',
         'idempotency_key');
     end if;
   end if;

@@ -1,21 +1,8 @@
 -- The operation save_memory. Other functions that save a memory, such as reflect(), assert_fact() and memory_store(),
 -- call it, too.
 
-create function memories.audit_shown(answer public.save_result)
-returns void
-language sql volatile set search_path = ''
-begin atomic
-  select audit.audit_read('READ', pg_catalog.jsonb_build_object('status', (audit_shown.answer).status),
-    ((audit_shown.answer).memory).packet_id, ((audit_shown.answer).memory).project_id, ((audit_shown.answer).memory).scope);
-end;
-
-comment on function memories.audit_shown is
-  'Audits that a save which wrote nothing returned a memory that was there already.';
-
-grant execute on function memories.audit_shown to l9_agent, l9_admin;
-
--- A known idempotency key answers first, then near-duplicates, then the rules of a kind. Otherwise the memory is
--- inserted, and one that is there already is the answer.
+-- A known idempotency key answers first, then near-duplicates. Otherwise the draft is saved, and a memory that is the same is the
+-- answer.
 create function public.save_memory(
   content text default null,
   scope text default 'developer',
@@ -45,50 +32,56 @@ create function public.save_memory(
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  saved public.packet_store;
-  hash bytea;
-  request_hash bytea;
-  answer public.save_result;
-  is_message boolean;
   draft public.packet_store;
   rules jsonb;
+  request_hash bytea;
+  answer public.save_result;
+  near public.similar_memory[];
 begin
-  kind := coalesce(identity.given_text(save_memory.kind), 'note');
-  scope := coalesce(identity.given_text(save_memory.scope), 'developer');
-  thread_id := identity.given_text(save_memory.thread_id);
-  language := identity.given_text(save_memory.language);
-  on_similar := identity.given_text(save_memory.on_similar);
-  is_message := save_memory.kind = 'message';
-  rules := kinds.rules_of(save_memory.kind, me.tenant_id);
+  draft.packet_type := coalesce(identity.given_text(kind), 'note');
+  draft.scope := coalesce(identity.given_text(scope), 'developer');
+  draft.thread_id := identity.given_text(thread_id);
+  draft.language := identity.given_text(language);
+  on_similar := identity.given_text(on_similar);
+  rules := kinds.rules_of(draft.packet_type, me.tenant_id);
   if ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
-  project_id := packets.project_or_default(save_memory.project_id, save_memory.scope);
-  branch := packets.branch_or_default(save_memory.branch, save_memory.project_id);
-  if jsonb_typeof(save_memory.envelope) <> 'object' then
+  draft.project_id := packets.project_or_default(project_id, draft.scope);
+  draft.branch := packets.branch_or_default(branch, draft.project_id);
+  if jsonb_typeof(envelope) <> 'object' then
     perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   end if;
-
-  if save_memory.speaker is not null then
-    metadata := coalesce(save_memory.metadata, '{}') || jsonb_build_object('speaker', save_memory.speaker);
+  draft.metadata := metadata;
+  if speaker is not null then
+    draft.metadata := coalesce(metadata, '{}') || jsonb_build_object('speaker', speaker);
   end if;
+  draft."timestamp" := save_memory."timestamp";
+  draft.routing := routing;
+  draft.provenance := provenance;
+  draft.parent_ids := parent_ids;
+  draft.tags := tags;
+  draft.ttl := ttl;
+  draft.importance_score := importance;
+  draft.correlation_id := correlation_id;
+  draft.session_id := session_id;
+  draft.trace_id := trace_id;
 
-  if save_memory.idempotency_key is not null then
+  if idempotency_key is not null then
     -- What may differ between a request and its retry is left out: the vector, which may have come late, and where the caller
     -- was when it sent it.
     request_hash := sha256(convert_to(jsonb_build_object(
-      'content', save_memory.content, 'scope', save_memory.scope, 'project_id', save_memory.project_id, 'branch', save_memory.branch,
-      'kind', kind, 'tags', coalesce(save_memory.tags, '{}'), 'thread_id', save_memory.thread_id,
-      'parent_ids', coalesce(save_memory.parent_ids, '{}'), 'ttl', save_memory.ttl at time zone 'UTC',
-      'importance', coalesce(importance, 0.5), 'metadata', coalesce(save_memory.metadata, '{}'),
-      'envelope', coalesce(save_memory.envelope, '{}'), 'routing', coalesce(save_memory.routing, '{}'),
-      'provenance', coalesce(save_memory.provenance, '{}'), 'correlation_id', save_memory.correlation_id,
-      'timestamp', save_memory."timestamp" at time zone 'UTC', 'language', save_memory.language,
+      'content', content, 'scope', draft.scope, 'project_id', draft.project_id, 'branch', draft.branch,
+      'kind', draft.packet_type, 'tags', coalesce(tags, '{}'), 'thread_id', draft.thread_id,
+      'parent_ids', coalesce(parent_ids, '{}'), 'ttl', ttl at time zone 'UTC',
+      'importance', coalesce(importance, 0.5), 'metadata', coalesce(draft.metadata, '{}'),
+      'envelope', coalesce(envelope, '{}'), 'routing', coalesce(routing, '{}'),
+      'provenance', coalesce(provenance, '{}'), 'correlation_id', correlation_id,
+      'timestamp', save_memory."timestamp" at time zone 'UTC', 'language', draft.language,
       'on_similar', coalesce(on_similar, 'keep'))::text, 'UTF8'));
-    answer := memories.answer_of_key(save_memory.idempotency_key, request_hash);
+    answer := memories.answer_of_key(idempotency_key, request_hash);
     if answer.status is not null then
       perform memories.audit_shown(answer);
       return answer;
@@ -97,88 +90,23 @@ begin
 
   if on_similar is not null then
     answer := duplicates.resolve_similar(
-      on_similar, save_memory.content, save_memory.scope, save_memory.project_id, save_memory.branch, kind, tags, parent_ids, ttl, importance,
-      save_memory.metadata, save_memory.envelope, content_vector, model);
-    saved := answer.memory;
+      on_similar, content, draft.scope, draft.project_id, draft.branch, draft.packet_type, tags, parent_ids, ttl, importance,
+      draft.metadata, envelope, content_vector, model);
   end if;
-
-  if rules is not null and answer.status is null then
-    perform memories.check_made_content(kind, rules, save_memory.envelope, save_memory.content);
-    draft.packet_type := kind;
-    draft.envelope := coalesce(save_memory.envelope, '{}')
-      || jsonb_strip_nulls(jsonb_build_object('content', save_memory.content));
-    draft."timestamp" := save_memory."timestamp";
-    draft.language := save_memory.language;
-    draft.routing := save_memory.routing;
-    draft.provenance := save_memory.provenance;
-    draft.metadata := save_memory.metadata;
-    draft.thread_id := save_memory.thread_id;
-    draft.parent_ids := save_memory.parent_ids;
-    draft.tags := save_memory.tags;
-    draft.ttl := save_memory.ttl;
-    draft.project_id := save_memory.project_id;
-    draft.branch := save_memory.branch;
-    draft.scope := save_memory.scope;
-    draft.importance_score := importance;
-    draft.correlation_id := save_memory.correlation_id;
-    draft.session_id := save_memory.session_id;
-    draft.trace_id := save_memory.trace_id;
-    answer := memories.save_typed(draft, rules);
-    saved := answer.memory;
-  end if;
-
-  for attempt in 1..3 loop
-    -- A near-duplicate, or the memory that is the same by the rules of its kind, has already answered the save.
-    exit when answer.status is not null;
-    insert into public.packet_store (
-      packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
-      importance_score, correlation_id, session_id, trace_id)
-    values (
-      kind,
-      coalesce(save_memory.envelope, '{}') || jsonb_build_object('content', save_memory.content), save_memory."timestamp",
-      save_memory.language,
-      coalesce(save_memory.routing, '{}'), coalesce(save_memory.provenance, '{}'), coalesce(save_memory.metadata, '{}'),
-      save_memory.thread_id, coalesce(save_memory.parent_ids, '{}'), coalesce(save_memory.tags, '{}'), save_memory.ttl,
-      save_memory.project_id, save_memory.branch, save_memory.scope, coalesce(importance, 0.5),
-      save_memory.correlation_id, save_memory.session_id, save_memory.trace_id)
-    on conflict do nothing
-    returning packet_store.* into saved;
-    if found then
-      answer.status := 'inserted';
-      exit;
-    end if;
-
-    hash := coalesce(hash, packets.text_identity(secrets.as_stored(save_memory.content, me.tenant_id)));
-    draft.packet_type := kind;
-    draft.scope := save_memory.scope;
-    draft.project_id := save_memory.project_id;
-    draft.branch := save_memory.branch;
-    select s.* into saved
-    from packets.find_same(draft, hash) s
-    where not is_message or (s.thread_id, s."timestamp", s.speaker) is not distinct from (
-      save_memory.thread_id, save_memory."timestamp",
-      packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content));
-    if found then
-      answer.status := 'skipped_dedupe';
-      exit;
-    end if;
-
-    -- The conflicting memory was deleted concurrently: retry.
-  end loop;
-
   if answer.status is null then
-    raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
+    if rules is not null then
+      perform memories.check_made_content(draft.packet_type, rules, envelope, content);
+    end if;
+    draft.envelope := memories.with_content(envelope, content, rules);
+    near := answer."similar";
+    answer := memories.save_draft(draft, rules);
+    if rules is null then
+      answer."similar" := near; -- Of other kinds, their own rules say which are the same.
+    end if;
   end if;
-  answer.memory := saved;
-  if answer.status <> 'inserted' then
-    -- A kind with rules says itself when its memories expire.
-    perform packets.claim_text(saved.packet_id, case when rules is null then coalesce(save_memory.ttl, 'infinity') end);
-  end if;
-  if answer.status = 'skipped_dedupe' then
-    perform memories.audit_shown(answer);
-  end if;
-  if save_memory.idempotency_key is not null then
-    perform memories.remember_answer(save_memory.idempotency_key, request_hash, answer);
+  perform memories.note_answer(answer, rules, ttl);
+  if idempotency_key is not null then
+    perform memories.remember_answer(idempotency_key, request_hash, answer);
   end if;
   return answer;
 end

@@ -54,7 +54,8 @@ create function memories.item_fields()
 returns text[]
 language sql immutable parallel safe
 return array[
-  'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key', 'ttl_policy',
+  'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key',
+  'ttl_policy',
   'parent_ids', 'citations', 'expected_version'];
 
 comment on function memories.item_fields is 'The fields of an item of memory_store.';
@@ -70,7 +71,8 @@ begin
     perform documents.check_body(body);
     fields := jsonb_strip_nulls(fields || jsonb_build_object('title', documents.title_of(body, fields ->> 'source_url')));
   end if;
-  if jsonb_typeof(fields -> 'aliases') = 'array' and fields -> 'aliases' <> '[]' and coalesce(fields -> 'content', 'null') = 'null' then
+  if jsonb_typeof(fields -> 'aliases') = 'array' and fields -> 'aliases' <> '[]'
+    and coalesce(fields -> 'content', 'null') = 'null' then
     return fields || jsonb_build_object('content', concat_ws(E'\n\n', fields ->> 'title', kinds.as_text(fields -> 'aliases')));
   end if;
   return fields;
@@ -99,7 +101,8 @@ begin
     perform identity.raise_error('L9VAL', format(
       '%s: is no field of an item; it has %s', left(field, 63), array_to_string(memories.item_fields(), ', ')), left(field, 63));
   end if;
-  foreach field in array '{kind,scope,project_id,branch,thread_id,speaker,language,timestamp,idempotency_key,ttl_policy,expected_version}'::text[] loop
+  foreach field in array array['kind', 'scope', 'project_id', 'branch', 'thread_id', 'speaker', 'language', 'timestamp',
+    'idempotency_key', 'ttl_policy', 'expected_version'] loop
     if jsonb_typeof(item -> field) not in ('string', 'null') then
       perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
     end if;
@@ -126,7 +129,8 @@ begin
     perform identity.raise_error('L9VAL', 'timestamp: must be a time as in 2026-12-31T23:59:59Z', 'timestamp');
   end if;
   if kinds.field_time(item -> 'expected_version') is null and item ->> 'expected_version' is not null then
-    perform identity.raise_error('L9VAL', 'expected_version: must be the updated_at of the memory, as in 2026-12-31T23:59:59.123456Z', 'expected_version');
+    perform identity.raise_error('L9VAL',
+      'expected_version: must be the updated_at of the memory, as in 2026-12-31T23:59:59.123456Z', 'expected_version');
   elsif draft.packet_type = 'message' and item ->> 'expected_version' is not null then
     perform identity.raise_error('L9VAL', 'expected_version: a message is another turn and changes none', 'expected_version');
   end if;

@@ -1,8 +1,8 @@
 -- What memory_store() answers for an item: the type stored_item, and how an error becomes one.
 
 create type public.stored_item as (
-  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
-  findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
+  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text,
+  field text, message text, findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
 comment on type public.stored_item is
   'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
@@ -36,7 +36,8 @@ comment on function memories.is_fault_of_item is
   'True if an error with this code is one of the item that was being stored.';
 
 -- Gives fields the names that they have in an item, and replaces texts of PostgreSQL's own errors.
-create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text, detail text default null)
+create function memories.error_of_item(
+  index integer, item jsonb, sqlstate text, message text, field text, detail text default null)
 returns public.stored_item
 language plpgsql immutable set search_path = ''
 as $$
@@ -44,7 +45,8 @@ declare
   answer public.stored_item;
   -- Citations are stored as parents; the writer is told of the lists that it gave.
   given constant text[] := array(
-    select f from unnest('{parent_ids,citations}'::text[]) as f where jsonb_typeof(item) = 'object' and coalesce(item -> f, 'null') not in ('null', '[]'));
+    select f from unnest('{parent_ids,citations}'::text[]) as f
+      where jsonb_typeof(item) = 'object' and coalesce(item -> f, 'null') not in ('null', '[]'));
 begin
   if field = 'parent_ids' and cardinality(given) > 0 then
     field := given[1];
@@ -52,7 +54,8 @@ begin
   end if;
   -- What is stored as the envelope is data in an item.
   if field ~ '^envelope($|\.)' then
-    message := regexp_replace(message, case when field = 'envelope' then '^envelope' else '^envelope\.' end, case when field = 'envelope' then 'data' else '' end);
+    message := case when field = 'envelope' then regexp_replace(message, '^envelope', 'data')
+      else regexp_replace(message, '^envelope\.', '') end;
     field := coalesce(substring(field from '^envelope\.(.+)'), 'data');
   end if;
   answer.index := index;
@@ -61,7 +64,8 @@ begin
   answer.field := nullif(field, '');
   if sqlstate = 'L9SEC' then
     answer.findings := (
-      select jsonb_agg(f.finding || jsonb_build_object('path', regexp_replace(f.finding ->> 'path', '^(?:envelope\M|(?=content\M))',
+      select jsonb_agg(f.finding
+        || jsonb_build_object('path', regexp_replace(f.finding ->> 'path', '^(?:envelope\M|(?=content\M))',
         case when f.finding ->> 'path' like 'content%' then 'data.' else 'data' end)))
       from jsonb_array_elements(nullif(detail, '')::jsonb) as f (finding));
   end if;
@@ -70,7 +74,8 @@ begin
   end if;
   -- Texts of PostgreSQL's own errors may quote values.
   answer.message := case when sqlstate ~ '^L9' then message
-    when sqlstate = '23505' then 'data: another memory of this scope, project and kind has this content, or the fields that identify it'
+    when sqlstate = '23505' then
+      'data: another memory of this scope, project and kind has this content, or the fields that identify it'
     else 'the item could not be stored' end;
   return answer;
 end

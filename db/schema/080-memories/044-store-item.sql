@@ -29,7 +29,6 @@ create function memories.restore_ttl(memory public.packet_store)
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   rules constant jsonb := kinds.rules_of(memory.packet_type, memory.tenant_id);
   by_kind constant timestamptz := kinds.moment_after(rules, 'expires', memory.envelope);
@@ -51,27 +50,27 @@ comment on function memories.restore_ttl is
   'Errors: L9OWN.';
 
 -- Saves the memory, then the text of a document, then its approval, which locks it.
-create function memories.save_draft(item jsonb, draft public.packet_store)
+create function memories.save_item(item jsonb, draft public.packet_store, rules jsonb)
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   saved public.save_result;
   body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
   -- An approved document is locked, so it gets its text before its approval.
   approval constant jsonb := case when body is not null and coalesce(draft.envelope -> 'approved_at', 'null') <> 'null' then (
-    select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f where f.key in ('approved_at', 'approved_by')) end;
+    select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f
+      where f.key in ('approved_at', 'approved_by')) end;
+  given constant jsonb := draft.envelope - 'content' - case when body is null then '{}'
+    when approval is null then '{body_md}' else '{body_md,approved_at,approved_by}' end::text[];
   is_changed boolean := false;
 begin
-  if approval is not null then
-    draft.envelope := draft.envelope - '{approved_at,approved_by}'::text[];
+  if rules is not null then
+    perform memories.check_made_content(draft.packet_type, rules, given, draft.envelope ->> 'content');
   end if;
-  saved := public.save_memory(
-    content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
-    tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl,
-    thread_id => draft.thread_id, "timestamp" => draft."timestamp", language => draft.language, metadata => draft.metadata,
-    envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
+  draft.envelope := memories.with_content(given, draft.envelope ->> 'content', rules);
+  saved := memories.save_draft(draft, rules);
+  perform memories.note_answer(saved, rules, draft.ttl);
   -- Each in a statement of its own: beside a condition that is known already it might not be called.
   if item ->> 'ttl_policy' = 'default' and saved.status <> 'inserted' then
     is_changed := memories.restore_ttl(saved.memory);
@@ -79,8 +78,7 @@ begin
   if body is not null and saved.status = 'skipped_dedupe' and not packets.may_rewrite(saved.memory, identity.current_identity())
     and documents.has_body(saved.memory, body) is not true then
     -- The document of this path is another writer's, and says something else.
-    draft.envelope := draft.envelope - 'body_md';
-    saved := memories.save_typed(draft, kinds.rules_of(draft.packet_type, identity.current_tenant_id()), is_beside => true);
+    saved := memories.save_draft(draft, rules, is_beside => true);
   end if;
   if body is not null then
     is_changed := documents.store_body(saved.memory, body) or is_changed;
@@ -95,27 +93,17 @@ begin
 end
 $$;
 
-comment on function memories.save_draft is 'Saves the memory of an item, and the text and approval of a document.';
+comment on function memories.save_item is 'Saves the memory of an item, and the text and approval of a document.';
 
-create function memories.check_version_of_item(draft public.packet_store, expected_version timestamptz) returns void
+create function memories.check_version_of_item(draft public.packet_store, rules jsonb, expected_version timestamptz) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  me constant identity.identity := identity.require_identity();
-  rules constant jsonb := kinds.rules_of(draft.packet_type, me.tenant_id);
-  fields constant jsonb := case when rules is null then draft.envelope else packets.typed_fields(rules, draft.envelope) end;
-  hash constant bytea := kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
-    packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
   same public.packet_store;
   locked public.packet_store;
 begin
-  select s.* into same from packets.find_same(draft, packets.own_identity(hash, me.creator)) s;
-  if not found then
-    select s.* into same from packets.find_same(draft, hash) s;
-  end if;
-  if not found and kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
-    select s.* into same from memories.find_ended(draft, fields) s;
-  end if;
+  -- A memory that this one replaces is the same here, too.
+  same := memories.find_same(draft, rules - 'supersedes');
   -- Until the end of the transaction nobody else changes it. One that the caller may not change is refused by the save.
   select p.* into locked from public.packet_store p where p.packet_id = same.packet_id for update;
   perform memories.check_version(case when found then locked else same end, expected_version);
@@ -131,11 +119,11 @@ create function memories.store_item(index integer, item jsonb, draft public.pack
 returns public.stored_item
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   answer public.stored_item;
   saved public.save_result;
   key constant text := item ->> 'idempotency_key';
+  rules constant jsonb := kinds.rules_of(draft.packet_type, identity.current_tenant_id());
   -- Of the item as it was given: the time of a ttl differs in a retry, and the text of a document is no field of its memory.
   request_hash constant bytea := sha256(convert_to((item || jsonb_build_object(
     'kind', draft.packet_type, 'scope', draft.scope, 'project_id', draft.project_id, 'branch', draft.branch))::text, 'UTF8'));
@@ -147,10 +135,10 @@ begin
     perform memories.audit_shown(saved);
   else
     if item ->> 'expected_version' is not null then
-      perform memories.check_version_of_item(draft, kinds.field_time(item -> 'expected_version'));
+      perform memories.check_version_of_item(draft, rules, kinds.field_time(item -> 'expected_version'));
     end if;
     perform set_config('l9.is_unfinished', '', true);
-    saved := memories.save_draft(item, draft);
+    saved := memories.save_item(item, draft, rules);
     if current_setting('l9.is_unfinished', true) = 'true' then
       answer.is_unfinished := true;
     elsif key is not null then
@@ -174,6 +162,6 @@ comment on function memories.store_item is
   'one with that key is refused (L9VAL).';
 
 grant execute on function
-  memories.approve_document, memories.restore_ttl, memories.save_draft, memories.check_version_of_item,
+  memories.approve_document, memories.restore_ttl, memories.save_item, memories.check_version_of_item,
   memories.store_item
 to l9_agent, l9_admin;

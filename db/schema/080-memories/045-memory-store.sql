@@ -10,7 +10,6 @@ create function memories.insert_drafts(places integer[], drafts public.packet_st
 returns setof public.stored_item
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   half constant integer := cardinality(places) / 2;
 begin
@@ -20,20 +19,23 @@ begin
   begin
     return query
       with given as materialized (
-        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.thread_id, d."timestamp", d.language,
+        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.thread_id,
+          d."timestamp", d.language,
           d.metadata, d.ordinality, h.place, h.hash
         from unnest(drafts) with ordinality as d
         join unnest(places, hashes) with ordinality as h (place, hash, ordinality) using (ordinality)
       ), inserted as (
         insert into public.packet_store (
           packet_type, envelope, tags, parent_ids, ttl, project_id, branch, scope, thread_id, "timestamp", language, metadata)
-        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope, g.thread_id, g."timestamp", g.language, g.metadata
+        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope, g.thread_id,
+          g."timestamp", g.language, g.metadata
         from given g
         order by g.ordinality
         on conflict do nothing
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at, updated_at
       )
-      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text,
+      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text,
+        null::text,
         null::jsonb, false, i.updated_at, null::jsonb
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
@@ -68,7 +70,6 @@ create function public.memory_store(
 returns setof public.stored_item
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me constant identity.identity := identity.require_identity();
   answers public.stored_item[] := '{}';
@@ -93,7 +94,8 @@ begin
   if jsonb_typeof(items) is distinct from 'array' or jsonb_array_length(items) = 0 then
     perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items', 'items');
   elsif jsonb_array_length(items) > memories.max_items() then
-    perform identity.raise_error('L9LIM', format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)), 'items');
+    perform identity.raise_error('L9LIM',
+      format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)), 'items');
   end if;
   if jsonb_typeof(refused) is distinct from 'object' then
     perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
@@ -109,12 +111,14 @@ begin
         drafts[place] := null;
         if refused ? place::text then
           perform identity.raise_error(
-            coalesce(refused #>> array[place::text, 'sqlstate'], 'L9VAL'), refused #>> array[place::text, 'message'], refused #>> array[place::text, 'field']);
+            coalesce(refused #>> array[place::text, 'sqlstate'], 'L9VAL'), refused #>> array[place::text, 'message'],
+              refused #>> array[place::text, 'field']);
         end if;
         draft := memories.draft_of(item);
         drafts[place] := draft;
         if not rules_of_kind ? draft.packet_type then
-          rules_of_kind := rules_of_kind || jsonb_build_object(draft.packet_type, kinds.rules_of(draft.packet_type, me.tenant_id));
+          rules_of_kind := rules_of_kind
+            || jsonb_build_object(draft.packet_type, kinds.rules_of(draft.packet_type, me.tenant_id));
         end if;
         rules := nullif(rules_of_kind -> draft.packet_type, 'null');
         waits := coalesce(item ->> 'idempotency_key', '') <> '';
@@ -126,9 +130,7 @@ begin
         if rules is not null then
           fields := packets.typed_fields(rules, draft.envelope);
         end if;
-        hash := kinds.identity_of(
-          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
-            packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+        hash := memories.identity_of(rules, fields);
         -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
         waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}' or item ? 'expected_version'

@@ -22,22 +22,26 @@ begin
   select p into document.memory
   from public.packet_store p
   where p.packet_id = coalesce((
-      select s.part_of from public.packet_store s where s.packet_id = get_document.packet_id and s.packet_type = 'section'), get_document.packet_id);
+      select s.part_of from public.packet_store s where s.packet_id = get_document.packet_id and s.packet_type = 'section'),
+        get_document.packet_id);
   if (document.memory).packet_id is null then
     perform memories.raise_not_yours(get_document.packet_id);
   elsif (document.memory).packet_type <> 'document' then
     perform identity.raise_error('L9VAL', 'packet_id: this memory is no document; get_memory reads it', 'packet_id');
   end if;
   select coalesce(string_agg(s.envelope ->> 'body_md', '' order by s.place), ''),
-    coalesce(jsonb_agg(jsonb_build_object('packet_id', s.packet_id, 'heading', s.envelope -> 'heading', 'level', s.envelope -> 'level',
+    coalesce(jsonb_agg(jsonb_build_object('packet_id', s.packet_id, 'heading', s.envelope -> 'heading',
+      'level', s.envelope -> 'level',
       'position', s.envelope -> 'position') order by s.place), '[]')
   into document.body_md, document.sections
-  from (select p.packet_id, p.envelope, row_number() over () as place from documents.sections_of((document.memory).packet_id) p) s;
+  from (select p.packet_id, p.envelope, row_number() over () as place
+    from documents.sections_of((document.memory).packet_id) p) s;
   perform audit.audit_read(
     'READ', jsonb_build_object('sections', jsonb_array_length(document.sections),
       'ids', jsonb_build_array((document.memory).packet_id) || jsonb_path_query_array(document.sections, '$[*].packet_id')),
     (document.memory).packet_id, (document.memory).project_id, (document.memory).scope);
-  perform importance.log_accesses('get', array[(document.memory).packet_id], array[(document.memory).scope], array[(document.memory).project_id]);
+  perform importance.log_accesses('get', array[(document.memory).packet_id], array[(document.memory).scope],
+    array[(document.memory).project_id]);
   return document;
 end
 $$;

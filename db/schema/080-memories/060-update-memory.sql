@@ -24,7 +24,6 @@ create function public.update_memory(
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   old_row public.packet_store;
@@ -81,7 +80,8 @@ begin
       branch = new_branch,
       packet_type = coalesce(kind, p.packet_type),
       tags = coalesce(update_memory.tags, case when 'tags' = any (clear) then '{}' else p.tags end),
-      thread_id = coalesce(identity.given_text(update_memory.thread_id), case when 'thread_id' = any (clear) then null else p.thread_id end),
+      thread_id = coalesce(identity.given_text(update_memory.thread_id),
+        case when 'thread_id' = any (clear) then null else p.thread_id end),
       parent_ids = coalesce(update_memory.parent_ids, case when 'parent_ids' = any (clear) then '{}' else p.parent_ids end),
       ttl = coalesce(update_memory.ttl, p.ttl), -- A trigger makes infinity null.
       importance_score = coalesce(importance, p.importance_score),
@@ -92,7 +92,9 @@ begin
     where p.packet_id = update_memory.packet_id
     returning p.* into saved;
   exception when unique_violation then
-    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it', 'content');
+    perform identity.raise_error('L9VAL',
+      'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it',
+      'content');
   end;
   saved := memories.restate_attestations(saved, update_memory.envelope);
   answer.status := 'updated';

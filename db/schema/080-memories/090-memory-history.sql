@@ -36,7 +36,6 @@ create function public.memory_history(packet_id uuid, max_versions integer defau
 returns setof public.memory_change
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   current_row public.packet_store;
 begin
@@ -53,7 +52,8 @@ begin
   return query
   with states as (
     select v.version_id, v.valid_from, v.valid_until, v.content, jsonb_build_object(
-      'kind', v.packet_type, 'scope', v.scope, 'project_id', v.project_id, 'branch', v.branch, 'tags', v.tags, 'metadata', v.metadata,
+      'kind', v.packet_type, 'scope', v.scope, 'project_id', v.project_id, 'branch', v.branch, 'tags', v.tags,
+      'metadata', v.metadata,
       'envelope', v.envelope - 'content', 'routing', v.routing, 'provenance', v.provenance, 'thread_id', v.thread_id,
       'speaker', v.speaker, 'language', v.language, 'timestamp', v."timestamp", 'parent_ids', v.parent_ids,
       'estimated_importance', v.importance_score, 'ttl', nullif(v.ttl, 'infinity'), 'correlation_id', v.correlation_id,
@@ -62,7 +62,8 @@ begin
     where v.packet_id = memory_history.packet_id
     union all
     select null, current_row.updated_at, null, current_row.envelope ->> 'content',
-      memories.memory_json(current_row) - array['packet_id', 'content', 'importance', 'created_at', 'updated_at', 'title', 'archived_at']
+      memories.memory_json(current_row) - array['packet_id', 'content', 'importance', 'created_at', 'updated_at', 'title',
+        'archived_at']
   ), numbered as (
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,

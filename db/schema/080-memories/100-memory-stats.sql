@@ -31,7 +31,6 @@ create function public.get_memory_stats(project_id text default null, branch tex
 returns public.memory_stats
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   stats public.memory_stats;
   only_branch constant text := packets.one_branch(branch);
@@ -49,12 +48,12 @@ begin
       and (get_memory_stats.project_id is null or p.project_id = get_memory_stats.project_id)
       and (only_branch is null or p.branch = only_branch or p.branch is null)
   ), counts as (
-    select grouping(packet_type) = 0 as is_kind, grouping(scope) = 0 as is_scope, grouping(project_id) = 0 as is_project,
-      grouping(creator) = 0 as is_creator,
-      coalesce(packet_type, scope, project_id, creator) as name, count(*) as n,
-      count(*) filter (where is_embedded) as embedded, min("timestamp") as oldest, max("timestamp") as newest
-    from readable
-    group by grouping sets ((), (packet_type), (scope), (project_id), (creator))
+    select grouping(r.packet_type) = 0 as is_kind, grouping(r.scope) = 0 as is_scope, grouping(r.project_id) = 0 as is_project,
+      grouping(r.creator) = 0 as is_creator,
+      coalesce(r.packet_type, r.scope, r.project_id, r.creator) as name, count(*) as n,
+      count(*) filter (where r.is_embedded) as embedded, min(r."timestamp") as oldest, max(r."timestamp") as newest
+    from readable r
+    group by grouping sets ((), (r.packet_type), (r.scope), (r.project_id), (r.creator))
   )
   select
     max(n) filter (where not (is_kind or is_scope or is_project or is_creator)),
@@ -68,7 +67,8 @@ begin
   into stats
   from counts;
   perform audit.audit_read(
-    'STATS', jsonb_strip_nulls(jsonb_build_object('project_id', get_memory_stats.project_id, 'branch', left(only_branch, 255), 'total', stats.total)),
+    'STATS', jsonb_strip_nulls(jsonb_build_object('project_id', get_memory_stats.project_id, 'branch', left(only_branch, 255),
+      'total', stats.total)),
     project_id => get_memory_stats.project_id);
   return stats;
 end

@@ -5,15 +5,16 @@ create function derived.lock_source_memory(packet_id uuid, field text default 's
 returns public.packet_store
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store;
 begin
   -- The lock makes a concurrent move to other readers wait, and that move then also moves the new row; a move that came
   -- first is read here.
-  select p.* into source from public.packet_store p where p.packet_id = lock_source_memory.packet_id and derived.is_source(p) for share;
+  select p.* into source from public.packet_store p where p.packet_id = lock_source_memory.packet_id and derived.is_source(p)
+    for share;
   if not found then
-    perform identity.raise_error('L9OWN', format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id), field);
+    perform identity.raise_error('L9OWN',
+      format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id), field);
   end if;
   if identity.current_role_name() in ('l9_agent', 'l9_admin') then
     perform packets.check_scope(source.scope, source.project_id);

@@ -5,7 +5,8 @@ create function derived.packet_for(
   kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}') returns uuid
 language sql volatile set search_path = ''
 return coalesce(source_packet, ((public.save_memory(
-  content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope)).memory).packet_id);
+  content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope
+)).memory).packet_id);
 
 comment on function derived.packet_for is
   'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and '

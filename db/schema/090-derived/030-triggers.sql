@@ -59,40 +59,6 @@ comment on function derived.tg__take_references is
   'the columns of the row for the source and for the trace, and the table and column to read them from. Definer: '
   'reads the source, or the evidence that was derived from it.';
 
-create function derived.tg_packet_store__references_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  -- updated_at stays, because nothing that the row says has changed.
-  execute format(
-    'update public.%I d set correlation_id = $1, session_id = $2, %I = $3 where d.%I = $4', tg_argv[0], tg_argv[2], tg_argv[1])
-  using new.correlation_id, new.session_id, new.trace_id, new.packet_id;
-  return null;
-end
-$$;
-
-comment on function derived.tg_packet_store__references_follow is
-  'Copies a memory''s new correlation, session and trace to the rows derived from it. Arguments: the table, its '
-  'columns for the source and for the trace. Definer: callers can''t write these tables.';
-
-create function derived.tg_packet_store__derived_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  execute format(
-    'update public.%I d set tenant_id = $1, org_id = $2, user_id = $3, project_id = $4, scope = $5, ttl = $6, updated_at = clock_timestamp()
-     where d.%I = $7', tg_argv[0], tg_argv[1])
-  using new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.packet_id;
-  return null;
-end
-$$;
-
-comment on function derived.tg_packet_store__derived_follow is
-  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it. Arguments: the table, its '
-  'column that names the source. Definer: callers can''t write these tables.';
-
 -- Rows are read as JSON, because derived tables have different columns for key, source and trace.
 create function derived.tg__audit_derived()
 returns trigger
@@ -105,20 +71,23 @@ declare
 begin
   if tg_op = 'INSERT' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'INSERT', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
+    select 'INSERT', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id',
+      n.row ->> 'scope',
       jsonb_build_object('source_packet', n.row -> tg_argv[0])
         || audit.reference(n.row ->> 'correlation_id', n.row ->> 'session_id', n.row ->> tg_argv[2]) || actor
     from (select to_jsonb(new_rows) as row from new_rows) n;
   elsif tg_op = 'DELETE' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'DELETE', tg_table_name, (o.row ->> tg_argv[1])::uuid, (o.row ->> 'tenant_id')::uuid, o.row ->> 'project_id', o.row ->> 'scope',
+    select 'DELETE', tg_table_name, (o.row ->> tg_argv[1])::uuid, (o.row ->> 'tenant_id')::uuid, o.row ->> 'project_id',
+      o.row ->> 'scope',
       jsonb_build_object('source_packet', o.row -> tg_argv[0])
         || audit.reference(o.row ->> 'correlation_id', o.row ->> 'session_id', o.row ->> tg_argv[2]) || actor
     from (select to_jsonb(old_rows) as row from old_rows) o;
   else
     -- Counters that jobs keep leave updated_at unchanged and are not audited.
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
+    select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id',
+      n.row ->> 'scope',
       jsonb_build_object('source_packet', n.row -> tg_argv[0])
         || case when n.row -> 'scope' <> o.row -> 'scope' then jsonb_build_object('was_scope', o.row -> 'scope') else '{}' end
         || audit.reference(n.row ->> 'correlation_id', n.row ->> 'session_id', n.row ->> tg_argv[2]) || actor

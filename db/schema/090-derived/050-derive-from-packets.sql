@@ -27,9 +27,11 @@ begin
   execute format('comment on policy worker_access on %s is %L', derived, 'Background jobs read all rows.');
   execute format($sql$
     create policy definer_functions on %s to l9_owner
-    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s)$sql$, derived, identity.definer_condition());
+    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s)$sql$,
+    derived, identity.definer_condition());
   execute format('comment on policy definer_functions on %s is %L', derived,
-    'Functions of the owner see and write, for an agent or an admin, rows within its claims, expired or not; for jobs and operators, all rows.');
+    'Functions of the owner see and write, for an agent or an admin, rows within its claims, expired or not; for jobs and '
+    'operators, all rows.');
   execute format('grant select on %s to l9_agent, l9_admin, l9_platform_admin, l9_worker', derived);
   execute format('grant maintain on %s to l9_worker', derived);
 
@@ -64,16 +66,14 @@ begin
   execute format('create trigger _310_take_references_again before update of %1$I on %2$s for each row
     when (new.%1$I is distinct from old.%1$I) execute function derived.tg__take_references(%1$L, %3$L, %4$L, %5$L)',
     source_column, derived, trace_column, evidence_table, evidence_column);
-  call derived.follow_references(name, source_column, trace_column);
+  call derived.list_table(name, source_column, trace_column, has_own_way => not follows);
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
-  execute format('create trigger _500_audit_update after update on %s referencing old table as old_rows new table as new_rows for each statement
+  execute format('create trigger _500_audit_update after update on %s
+    referencing old table as old_rows new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
   execute format('create trigger _500_audit_delete after delete on %s referencing old table as old_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
-  if follows then
-    call derived.follow_packets('_620_' || name || '_follow', 'derived.tg_packet_store__derived_follow', name, source_column);
-  end if;
 end
 $$;
 

@@ -6,7 +6,8 @@ returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
-  field constant text := case when tg_op = 'UPDATE' and new.scope is not distinct from old.scope then 'project_id' else 'scope' end;
+  field constant text := case when tg_op = 'UPDATE' and new.scope is not distinct from old.scope then 'project_id'
+    else 'scope' end;
   same_packet uuid;
   is_expired boolean;
 begin
@@ -41,7 +42,8 @@ begin
   execute format($sql$
     create trigger _450_replace_expired before insert or update of %s, tenant_id, org_id, user_id, project_id, scope on %s
     for each row execute function derived.tg__replace_expired(%s)$sql$,
-    (select string_agg(quote_ident(k.name), ', ' order by k.place) from unnest(key_columns) with ordinality as k (name, place)), derived,
+    (select string_agg(quote_ident(k.name), ', ' order by k.place) from unnest(key_columns) with ordinality as k (name, place)),
+      derived,
     (select string_agg(quote_literal(a.argument), ', ' order by a.place)
      from unnest(array[source_column, message] || key_columns) with ordinality as a (argument, place)));
 end

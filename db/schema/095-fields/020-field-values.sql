@@ -55,6 +55,9 @@ comment on policy definer_functions on public.field_values is
 grant select on public.field_values to l9_agent, l9_admin, l9_platform_admin;
 -- Callers have no write privilege: values follow from the memories.
 
+-- The values move with their memory. They hold no references.
+call derived.list_table('field_values', 'packet_id', trace_column => null, has_own_way => false);
+
 create function fields.values_at(envelope jsonb, field text)
 returns table (text_value text, number_value double precision, time_value timestamptz, has_more boolean)
 language sql stable parallel safe set search_path = ''

@@ -82,23 +82,27 @@ comment on function events.check_reasoning is
 create function events.tg_packet_store__check_envelope() returns trigger
 language plpgsql set search_path = '' as $$
 begin
-  if new.packet_type = 'event' then
-    perform events.check_event(new.envelope);
-  else
+  if tg_op = 'UPDATE' and new.packet_type = old.packet_type and new.envelope = old.envelope then
+    return new;
+  elsif new.packet_type = 'reasoning_trace' then
     perform events.check_reasoning(new.envelope);
+    return new;
+  end if;
+  perform events.check_event(new.envelope);
+  if tg_op = 'INSERT' then
+    new."timestamp" := coalesce(new."timestamp", kinds.field_time(new.envelope -> 'timestamp'));
+  elsif new."timestamp" = old."timestamp" and new.envelope -> 'timestamp' is distinct from old.envelope -> 'timestamp' then
+    new."timestamp" := coalesce(kinds.field_time(new.envelope -> 'timestamp'), new."timestamp");
   end if;
   return new;
 end $$;
 comment on function events.tg_packet_store__check_envelope is
-  'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value.';
+  'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value. Takes '
+  'envelope.timestamp as the event time of an event, unless the writer gives another one.';
 
-create trigger _200_check_envelope before insert on public.packet_store
+-- Before the event time is checked.
+create trigger _200_check_envelope before insert or update of envelope, packet_type on public.packet_store
   for each row when (new.packet_type in ('event', 'reasoning_trace'))
-  execute function events.tg_packet_store__check_envelope();
-create trigger _200_check_envelope_changed before update of envelope, packet_type on public.packet_store
-  for each row when (
-    new.packet_type in ('event', 'reasoning_trace')
-    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope))
   execute function events.tg_packet_store__check_envelope();
 
 grant execute on function events.check_word_of, events.check_event, events.check_reasoning to l9_agent, l9_admin;

@@ -39,54 +39,29 @@ comment on column public.agent_memory_events.content is
 
 call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
 
-create function events.tg_packet_store__fill_event() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function events.fill_event(memory public.packet_store)
+returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
 begin
   -- An imported legacy memory may have the kind event without an event_type.
-  if new.packet_type <> 'event' or new.envelope ->> 'event_type' is null or new.ttl <= now() then
-    delete from public.agent_memory_events e where e.packet_id = new.packet_id;
-    return null;
+  if memory.packet_type <> 'event' or memory.envelope ->> 'event_type' is null or memory.ttl <= now() then
+    delete from public.agent_memory_events e where e.packet_id = memory.packet_id;
+    return;
   end if;
   insert into public.agent_memory_events as e (packet_id, agent_id, "timestamp", event_type, content)
   values (
-    new.packet_id,
-    left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
-    new."timestamp",
-    new.envelope ->> 'event_type',
-    new.envelope - array['event_type', 'agent_id', 'timestamp'])
+    memory.packet_id,
+    left(coalesce(memory.envelope ->> 'agent_id', memory.metadata ->> 'agent', memory.metadata ->> 'creator'), 200),
+    memory."timestamp",
+    memory.envelope ->> 'event_type',
+    memory.envelope - array['event_type', 'agent_id', 'timestamp'])
   on conflict (packet_id) do update
     set agent_id = excluded.agent_id, "timestamp" = excluded."timestamp", event_type = excluded.event_type,
       content = excluded.content, updated_at = clock_timestamp();
-  return null;
-end $$;
-comment on function events.tg_packet_store__fill_event is
-  'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t write events.';
+end
+$$;
 
-create function events.tg_packet_store__take_event_time() returns trigger
-language plpgsql set search_path = '' as $$
-begin
-  if tg_op = 'INSERT' then
-    new."timestamp" := coalesce(new."timestamp", kinds.field_time(new.envelope -> 'timestamp'));
-  elsif new."timestamp" = old."timestamp" and new.envelope -> 'timestamp' is distinct from old.envelope -> 'timestamp' then
-    new."timestamp" := coalesce(kinds.field_time(new.envelope -> 'timestamp'), new."timestamp");
-  end if;
-  return new;
-end $$;
-comment on function events.tg_packet_store__take_event_time is
-  'Takes envelope.timestamp as the event time of a memory of kind event, unless the writer gives another one.';
-
--- After the envelope was checked, and before the event time is.
-create trigger _250_take_event_time before insert or update of envelope, packet_type on public.packet_store
-  for each row when (new.packet_type = 'event')
-  execute function events.tg_packet_store__take_event_time();
-
-create trigger _610_fill_event after insert on public.packet_store
-  for each row when (new.packet_type = 'event')
-  execute function events.tg_packet_store__fill_event();
-create trigger _610_fill_event_changed after update on public.packet_store
-  for each row when (
-    (old.packet_type = 'event' or new.packet_type = 'event')
-    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
-      or new."timestamp" <> old."timestamp"
-      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent'))
-  execute function events.tg_packet_store__fill_event();
+comment on function events.fill_event is
+  'Writes the event row of a memory, or deletes it if the memory is no longer an event. Not executable by callers. '
+  'Definer: callers can''t write events.';

@@ -60,42 +60,64 @@ return coalesce(nullif(envelope -> field, 'null'), default_value);
 comment on function events.field_or_default is 'Returns a field of the envelope, or the default if the field is absent or null.';
 
 -- Inserts or updates the row of the memory, or deletes it if the memory is no longer a trace or has expired.
-create function events.tg_packet_store__fill_reasoning() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function events.fill_reasoning(memory public.packet_store)
+returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
 begin
   -- An imported legacy memory may have the kind reasoning_trace without steps.
-  if new.packet_type <> 'reasoning_trace' or new.envelope -> 'steps' is null or new.ttl <= now() then
-    delete from public.reasoning_traces t where t.packet_id = new.packet_id;
-    return null;
+  if memory.packet_type <> 'reasoning_trace' or memory.envelope -> 'steps' is null or memory.ttl <= now() then
+    delete from public.reasoning_traces t where t.packet_id = memory.packet_id;
+    return;
   end if;
   insert into public.reasoning_traces as t (
     packet_id, agent_id, steps, extracted_features, inference_steps, reasoning_tokens, decision_tokens, confidence_scores)
   values (
-    new.packet_id,
-    left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
-    new.envelope -> 'steps',
-    events.field_or_default(new.envelope, 'extracted_features', '{}'),
-    events.field_or_default(new.envelope, 'inference_steps', '[]'),
-    events.field_or_default(new.envelope, 'reasoning_tokens', '[]'),
-    events.field_or_default(new.envelope, 'decision_tokens', '[]'),
-    events.field_or_default(new.envelope, 'confidence_scores', '{}'))
+    memory.packet_id,
+    left(coalesce(memory.envelope ->> 'agent_id', memory.metadata ->> 'agent', memory.metadata ->> 'creator'), 200),
+    memory.envelope -> 'steps',
+    events.field_or_default(memory.envelope, 'extracted_features', '{}'),
+    events.field_or_default(memory.envelope, 'inference_steps', '[]'),
+    events.field_or_default(memory.envelope, 'reasoning_tokens', '[]'),
+    events.field_or_default(memory.envelope, 'decision_tokens', '[]'),
+    events.field_or_default(memory.envelope, 'confidence_scores', '{}'))
   on conflict (packet_id) do update
     set agent_id = excluded.agent_id, steps = excluded.steps, extracted_features = excluded.extracted_features,
       inference_steps = excluded.inference_steps, reasoning_tokens = excluded.reasoning_tokens,
       decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores,
       updated_at = clock_timestamp();
-  return null;
-end $$;
-comment on function events.tg_packet_store__fill_reasoning is
-  'Writes the trace row of a memory and deletes it when the memory is no longer a reasoning trace. Definer: callers can''t write '
-  'traces.';
+end
+$$;
 
-create trigger _610_fill_reasoning after insert on public.packet_store
-  for each row when (new.packet_type = 'reasoning_trace')
-  execute function events.tg_packet_store__fill_reasoning();
-create trigger _610_fill_reasoning_changed after update on public.packet_store
-  for each row when (
-    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
-    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
-      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent'))
-  execute function events.tg_packet_store__fill_reasoning();
+comment on function events.fill_reasoning is
+  'Writes the trace row of a memory, or deletes it if the memory is no longer a reasoning trace. Not executable by '
+  'callers. Definer: callers can''t write traces.';
+
+-- Fills what the kind was before and what it is now. An update counts only if it changes something that the row holds.
+create function events.tg_packet_store__fill_columns()
+returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  is_changed constant boolean := tg_op = 'INSERT' or new.packet_type <> old.packet_type or new.envelope <> old.envelope
+    or new.metadata -> 'agent' is distinct from old.metadata -> 'agent';
+begin
+  if 'event' in (new.packet_type, old.packet_type) and (is_changed or new."timestamp" <> old."timestamp") then
+    perform events.fill_event(new);
+  end if;
+  if 'reasoning_trace' in (new.packet_type, old.packet_type) and is_changed then
+    perform events.fill_reasoning(new);
+  end if;
+  return null;
+end
+$$;
+
+comment on function events.tg_packet_store__fill_columns is
+  'Keeps the event or reasoning trace of a memory in step with it. Definer: runs functions that callers may not.';
+
+create trigger _610_fill_columns after insert on public.packet_store
+  for each row when (new.packet_type in ('event', 'reasoning_trace'))
+  execute function events.tg_packet_store__fill_columns();
+create trigger _610_fill_columns_again after update on public.packet_store
+  for each row when (old.packet_type in ('event', 'reasoning_trace') or new.packet_type in ('event', 'reasoning_trace'))
+  execute function events.tg_packet_store__fill_columns();

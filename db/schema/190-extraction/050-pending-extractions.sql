@@ -49,6 +49,9 @@ language plpgsql security definer set search_path = ''
 set enable_nestloop = off
 as $$
 begin
+  if not exists (select from public.extraction_settings s where s.is_enabled) then
+    return null; -- Where no model reads memories, a save pays for one lookup.
+  end if;
   insert into extraction.pending_extractions (packet_id)
   select n.packet_id
   from new_rows n join public.extraction_settings s on s.tenant_id = n.tenant_id

@@ -170,8 +170,8 @@ describe('events and reasoning traces', () => {
       user,
     );
     expect(n).toBe(1);
-    for (const name of ['tg_packet_store__fill_event', 'tg_packet_store__fill_reasoning'])
-      await expect(db.sql('C', `select events.${name}()`)).rejects.toMatchObject({
+    for (const call of ['tg_packet_store__fill_columns()', 'fill_event(null)', 'fill_reasoning(null)'])
+      await expect(db.sql('C', `select events.${call}`)).rejects.toMatchObject({
         code: expect.stringMatching(/42501|0A000/),
       });
     const samples = await db.asSuperuser("select 1 from pg_stats where most_common_vals::text like '%Hush77%'");

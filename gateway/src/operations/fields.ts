@@ -168,8 +168,9 @@ export const oneLine = (text: string) => text.replace(/\s+/g, ' ');
 export const counted = (count: number, one: string, several = `${one}s`) =>
   count === 1 ? `1 ${one}` : `${count} ${several}`;
 
-/** The columns of a memory in the output of a SQL function that returns one as `r.memory`. */
-export const savedColumns = 'r.status, memories.memory_json(r.memory) as memory, secrets.redacted_count() as redacted';
+/** The columns of the answer of a SQL function that returns a status and a memory as `r.status` and `r.memory`. */
+export const savedColumns =
+  'r.status, memories.saved_json(r.status, r.memory) as memory, secrets.redacted_count() as redacted';
 
 export const redacted = z
   .int()

@@ -10,11 +10,10 @@ return array(
   where t.tgrelid = 'public.packet_store'::regclass and t.tgenabled <> 'D'
     and t.tgfoid = any (array[
       -- They stamp the writer and the time, and check what this caller may write.
-      'packets.tg_packet_store__stamp', 'packets.tg_packet_store__check_scope',
+      'packets.tg_packet_store__stamp',
       -- They hold a memory to the rules of its kind, which old memories were written without.
       'packets.tg_packet_store__apply_kind', 'packets.tg_packet_store__check_successor',
-      'events.tg_packet_store__check_envelope', 'events.tg_packet_store__take_event_time',
-      'events.tg_packet_store__fill_event', 'events.tg_packet_store__fill_reasoning',
+      'events.tg_packet_store__check_envelope', 'events.tg_packet_store__fill_columns',
       -- It refuses or redacts secrets, and old memories are kept as they are.
       'secrets.tg_packet_store__guard_secrets']::regproc[]));
 
