@@ -14,6 +14,7 @@ import { MAX_BODY_BYTES } from '../http/json-body.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import { editorPlugin } from './editor/plugin.ts';
 import { createWithPgClient, IS_MUTATION, type Reload } from './pg-adaptor.ts';
+import { adminPreset } from './plugins/admin.ts';
 import { auditPlugin } from './plugins/audit.ts';
 import { createErrorFieldsPlugin } from './plugins/error-fields.ts';
 import { filtersPreset } from './plugins/filters.ts';
@@ -28,6 +29,7 @@ import { operationRowsPlugin } from './plugins/operation-rows.ts';
 import { operationsPlugin } from './plugins/operations.ts';
 import { pagesPlugin } from './plugins/pages.ts';
 import { rateLimitsPlugin } from './plugins/rate-limits.ts';
+import { surfacePreset } from './plugins/surface.ts';
 import { tagsPlugin } from './plugins/tags.ts';
 import { typeCodecsPlugin } from './plugins/type-codecs.ts';
 import { valuesPlugin } from './plugins/values.ts';
@@ -67,7 +69,7 @@ export function createPreset({
   } as unknown as GraphileConfig.PgServiceConfiguration;
 
   return {
-    extends: [PostGraphileAmberPreset, filtersPreset],
+    extends: [PostGraphileAmberPreset, filtersPreset, surfacePreset],
     plugins: [
       limitsPlugin,
       inputsPlugin,
@@ -83,6 +85,7 @@ export function createPreset({
       operationsPlugin(execute, { onRefused, onInferred: inferred.onInferred }),
       operationRowsPlugin,
       viewsPlugin,
+      ...adminPreset.plugins!,
       inferred.plugin,
       // Outside the audit plugin: the audit log names fields as SQL does, whatever the API.
       createErrorFieldsPlugin(),

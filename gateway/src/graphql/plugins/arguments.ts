@@ -10,9 +10,13 @@ import {
   type SelectionSetNode,
   valueFromASTUntyped,
 } from 'postgraphile/graphql';
+import { ADMIN_MUTATION, ADMIN_QUERY } from './admin.ts';
 import { type Asked, fieldsIn } from './selections.ts';
 
 type Value = Record<string, unknown>;
+
+export const adminTypesOf = (schema: GraphQLSchema) =>
+  [ADMIN_QUERY, ADMIN_MUTATION].map((name) => schema.getType(name));
 
 export const toObject = (value: unknown): Value =>
   typeof value === 'object' && value !== null ? (value as Value) : {};
@@ -22,6 +26,16 @@ export function argumentsOf({ arguments: given = [] }: FieldNode, variables: Ask
   return Object.fromEntries(
     given.map(({ name, value }) => [name.value, valueFromASTUntyped(value, variables as Record<string, never>)]),
   );
+}
+
+/** The value that a filter asks for in this field, wherever all of its conditions must hold. */
+export function valueInFilter(filter: unknown, field: string): string | null {
+  const { [field]: comparison, and } = toObject(filter);
+  const { equalTo, in: list } = toObject(comparison);
+  const value = Array.isArray(list) && list.length === 1 ? list[0] : equalTo;
+  if (typeof value === 'string' && value !== '') return value;
+  if (!Array.isArray(and)) return null;
+  return and.map((inner) => valueInFilter(inner, field)).find((found) => found !== null) ?? null;
 }
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
@@ -49,20 +63,32 @@ export function fieldsAlong(
   return along;
 }
 
+/** The field of the request that an error on this path is about, as the audit log names it: in `admin`, the one in it. */
+export function fieldAt(asked: Asked & { schema: GraphQLSchema }, path: readonly (string | number)[]): string | null {
+  const [top, inner] = path.map(String);
+  const [called] = fieldsAlong(asked, path.slice(0, 1));
+  if (top === undefined || called?.field.name !== 'admin') return top ?? null;
+  const type = getNamedType(called.field.type);
+  const { selectionSet } = called.node;
+  if (inner !== undefined || !isObjectType(type) || !selectionSet) return `${top}.${inner}`;
+  return `${top}.${[...fieldsIn(asked.schema, asked.fragments, type, [selectionSet]).keys()].join(', ')}`;
+}
+
 /** The project, scope and memory that the query or mutation on this path of the answer was called with, itself or in its input. */
 export function askedAt(
   asked: Asked & { schema: GraphQLSchema },
   path: readonly (string | number)[],
 ): { projectId: string | null; scope: string | null; packetId: string | null } {
   const { schema, operation, variables } = asked;
-  // Query is a field of itself, too, and of what mutations return.
-  const roots = [schema.getRootType(operation.operation), schema.getQueryType()];
+  // What mutations return has Query as a field, and both have the field admin.
+  const roots = [schema.getRootType(operation.operation), schema.getQueryType(), ...adminTypesOf(schema)];
   const called = fieldsAlong(asked, path).findLast(({ parent }) => roots.includes(parent));
   const given = called ? argumentsOf(called.node, variables) : {};
-  const places = [given, toObject(given.input), toObject(given.condition)];
   const text = (name: string) => {
-    const value = places.map((values) => values[name]).find((one) => typeof one === 'string' && one !== '');
-    return (value as string | undefined) ?? null;
+    const value = [given, toObject(given.input)]
+      .map((values) => values[name])
+      .find((one) => typeof one === 'string' && one !== '');
+    return (value as string | undefined) ?? valueInFilter(given.filter, name);
   };
   const packetId = text('packetId');
   return {

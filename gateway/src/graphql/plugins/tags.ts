@@ -2,8 +2,8 @@
 import { jsonPgSmartTags } from 'postgraphile/utils';
 
 // Its index serves queries of the database itself.
-const unsearchable = { behavior: '-condition -orderBy -attribute:filterBy -attribute:orderBy' };
-const searchable = { behavior: '+condition +orderBy +attribute:filterBy +attribute:orderBy' };
+const unsearchable = { behavior: '-attribute:filterBy -attribute:orderBy' };
+const searchable = { behavior: '+attribute:filterBy +attribute:orderBy' };
 
 export const tagsPlugin = jsonPgSmartTags({
   version: 1,
@@ -280,6 +280,8 @@ export const tagsPlugin = jsonPgSmartTags({
           names.map((name) => [`public.${name}`, { tags: { resultFieldName } }]),
         ),
       ),
+      'public.find_secrets': { tags: { behavior: '-connection +list' } },
+      'public.memory_views_status': { tags: { behavior: '-connection +list' } },
       // summarize saves summaries.
       'public.save_summary': { tags: { behavior: '-*' } },
       // For administrators of the database, who use SQL.

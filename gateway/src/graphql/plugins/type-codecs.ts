@@ -14,6 +14,8 @@ const codec = (name: string, ...path: string[]) => ({
   attributes: undefined,
 });
 const codecs: Record<string, ReturnType<typeof codec>> = {
+  // As text, such as "30 days".
+  interval: codec('interval', 'pg_catalog', 'interval'),
   vector: codec('vector', 'extensions', 'vector'),
   halfvec: codec('halfvec', 'extensions', 'halfvec'),
   xid8: codec('xid8', 'pg_catalog', 'xid8'),
