@@ -242,6 +242,8 @@ describe('a filter in GraphQL', () => {
         UUIDFilter: [`{ greaterThan: "${MISSING}" }`],
         DatetimeFilter: ['{ greaterThan: "2000-01-01T00:00:00Z" }'],
         DateFilter: ['{ greaterThan: "2000-01-01" }'],
+        BigIntFilter: ['{ greaterThan: "0" }'],
+        BigFloatFilter: ['{ greaterThan: "0" }'],
         BooleanFilter: ['{ equalTo: true }', '{ equalTo: false }'],
       };
       const answered: unknown[] = [];
