@@ -107,7 +107,7 @@ const adminTags = pgSmartTags(
 const requireAdministrator = () =>
   sideEffect([access(context(), 'identity')], ([identity]) => {
     if ((identity as Identity).role === 'l9_agent')
-      throw new KnownError('L9SCP', 'admin: only administrators may ask for this');
+      throw new KnownError('L9SCP', 'admin: permission denied for your role, which administers nothing');
     return true;
   });
 
