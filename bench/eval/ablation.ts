@@ -58,11 +58,12 @@ export const VARIANTS: readonly Variant[] = [
 export async function openSettings(env: NodeJS.ProcessEnv, options: ClientOptions) {
   const admin: Client = await connect(env, options);
   const set = async (settings: Partial<Settings>): Promise<Settings> => {
-    const { setSearchSettings } = await admin.request<{ setSearchSettings: { searchSettings: Settings } }>(
-      `mutation ($input: SetSearchSettingsInput!) { setSearchSettings(input: $input) { searchSettings { ${FIELDS} } } }`,
-      { input: settings },
+    const given = Object.entries(settings).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+    const { admin: changed } = await admin.request<{ admin: { setSearchSettings: Settings } }>(
+      `mutation { admin { setSearchSettings${given.length > 0 ? `(${given.join(', ')})` : ''} { ${FIELDS} } } }`,
+      {},
     );
-    return setSearchSettings.searchSettings;
+    return changed.setSearchSettings;
   };
   const before = await set({});
   return { use: (settings: Partial<Settings>) => set({ ...before, ...settings }), restore: () => set(before) };

@@ -162,7 +162,7 @@ describe('the level of a line', () => {
     await gateway.call('C', 'get_memory_stats');
     await gateway.query('C', '{ memories(first: 1) { totalCount } }');
     await gateway.query('C', '{ getMemoryStats { total } }');
-    await gateway.query('L', 'mutation { registerActor(input: { caller: "ci" }) { clientMutationId } }');
+    await gateway.query('L', 'mutation { admin { registerActor(caller: "ci") { caller } } }');
     await gateway.call('C', 'search_memory', { query: 'drain', project_id: 'l9', mode: 'lexical' });
     const answered = { level: 'info', outcome: 'ok', times: undefined, msg: 'a call was answered' };
     const list = {

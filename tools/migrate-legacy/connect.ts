@@ -1,12 +1,12 @@
 // The two connections of a move: this installation's database as l9_owner, and the database of the old tables.
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
+import { sqlstateOf } from '../../gateway/src/base/errors.ts';
+import { createLogger } from '../../gateway/src/base/logger.ts';
 import { type Config, ConfigError } from '../../gateway/src/config/config.ts';
 import { openEmbedded } from '../../gateway/src/database/embedded.ts';
 import { pendingMigrations } from '../../gateway/src/database/migrations.ts';
-import { sqlstateOf } from '../../gateway/src/base/errors.ts';
 import { takeHome } from '../../gateway/src/home/examine.ts';
-import { createLogger } from '../../gateway/src/base/logger.ts';
 import { LegacyProblem, type Query } from './source.ts';
 
 export interface Connection {

@@ -1,10 +1,11 @@
 // `l9-memory migrate-legacy`: moves the old memory.* tables into packet_store. It is a dry run without --apply.
 import { DEFAULT_TENANT } from '../../gateway/src/auth/identity.ts';
+import { SQLSTATE, sqlstateOf } from '../../gateway/src/base/errors.ts';
 import { startProgress } from '../../gateway/src/commands/support/progress.ts';
 import { stopSignal } from '../../gateway/src/commands/support/stop-signal.ts';
 import { type Config, ConfigError, loadConfig } from '../../gateway/src/config/config.ts';
 import { STORED_DIMENSIONS } from '../../gateway/src/embeddings/embedder.ts';
-import { SQLSTATE, sqlstateOf } from '../../gateway/src/base/errors.ts';
+import { embeddingConfig } from '../../gateway/src/embeddings/index.ts';
 import { HomeLocked } from '../../gateway/src/home/lock.ts';
 import { isProject } from '../../gateway/src/input/names.ts';
 import { type Connection, connectOwner, connectTo, lockMove } from './connect.ts';

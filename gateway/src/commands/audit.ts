@@ -29,8 +29,10 @@ interface Verification {
 }
 
 const VERIFY = `query ($from: Datetime, $to: Datetime, $head: String, $afterSeal: BigInt, $maxRows: BigInt) {
-  verifyAudit(from: $from, to: $to, head: $head, afterSeal: $afterSeal, maxRows: $maxRows) {
-    ok seals rows unsealed archived brokenSeal brokenRow reason head lastSeal isComplete
+  admin {
+    verifyAudit(from: $from, to: $to, head: $head, afterSeal: $afterSeal, maxRows: $maxRows) {
+      ok seals rows unsealed archived brokenSeal brokenRow reason head lastSeal isComplete
+    }
   }
 }`;
 
@@ -45,7 +47,7 @@ export async function verify(env: NodeJS.ProcessEnv, options: AuditOptions & { h
     let afterSeal: string | null = null;
     do {
       const variables = { from, to, head, afterSeal, maxRows: String(ROWS_A_REQUEST) };
-      last = (await client.request<{ verifyAudit: Verification }>(VERIFY, variables)).verifyAudit;
+      last = (await client.request<{ admin: { verifyAudit: Verification } }>(VERIFY, variables)).admin.verifyAudit;
       seals += Number(last.seals);
       rows += Number(last.rows);
       archived += Number(last.archived ?? 0);
@@ -71,7 +73,7 @@ export async function verify(env: NodeJS.ProcessEnv, options: AuditOptions & { h
 }
 
 const EXPORT = `mutation ($from: Datetime, $to: Datetime, $after: String, $pageSize: Int) {
-  exportAudit(input: { from: $from, to: $to, after: $after, pageSize: $pageSize }) { result { rows cursor to } }
+  admin { exportAudit(from: $from, to: $to, after: $after, pageSize: $pageSize) { rows cursor to } }
 }`;
 
 interface Page {
@@ -111,8 +113,8 @@ async function* pages(client: Client, from: string | null, to: string | null): A
   let until = to;
   do {
     const variables = { from, to: until, after, pageSize: PAGE_SIZE };
-    const { exportAudit } = await client.request<{ exportAudit: { result: Page } }>(EXPORT, variables);
-    const page: Page = exportAudit.result;
+    const { admin } = await client.request<{ admin: { exportAudit: Page } }>(EXPORT, variables);
+    const page: Page = admin.exportAudit;
     yield (typeof page.rows === 'string' ? JSON.parse(page.rows) : page.rows) as unknown[];
     after = page.cursor;
     // Rows written during the export, such as its own audit rows, belong to the next export.

@@ -50,8 +50,8 @@ interface Stored {
 
 const STORE =
   'mutation ($input: MemoryStoreInput!) { memoryStore(input: $input) { stored { index status } errors { index message } } }';
-const LIST = `query ($condition: MemoryCondition!, $after: Cursor, $first: Int!) {
-  memories(condition: $condition, after: $after, first: $first) {
+const LIST = `query ($filter: MemoryFilter!, $after: Cursor, $first: Int!) {
+  memories(filter: $filter, after: $after, first: $first) {
     nodes { packetId tags envelope } pageInfo { hasNextPage endCursor }
   }
 }`;
@@ -250,11 +250,12 @@ async function reportVanished(
   const present = new Set(listings.flatMap(({ found }) => found.map(({ source }) => source)));
   // Of a folder that could not be read nothing is known to be gone.
   const unknown = listings.flatMap((listing) => listing.unknown.map((folder) => (folder === '' ? '' : `${folder}/`)));
-  const place = scope === 'global' ? {} : { projectId: project, branch: branch || null };
+  const ofBranch = branch ? { equalTo: branch } : { isNull: true };
+  const place = scope === 'global' ? {} : { projectId: { equalTo: project }, branch: ofBranch };
   const gone: { packetId: string; source: string }[] = [];
   for (let after: string | null = null; ; ) {
     const { memories }: { memories: Page } = await client.request(LIST, {
-      condition: { kind: 'document', scope, ...place },
+      filter: { kind: { equalTo: 'document' }, scope: { equalTo: scope }, ...place },
       after,
       first: PAGE,
     });

@@ -6,8 +6,10 @@ import { startProgress } from './support/progress.ts';
 const ROWS_A_STEP = 500;
 
 const SCAN = `query ($after: String, $maxRows: Int) {
-  scanForSecrets(after: $after, maxRows: $maxRows) {
-    rowsScanned tableName cursor findings { tableName rowId field pattern }
+  admin {
+    scanForSecrets(after: $after, maxRows: $maxRows) {
+      rowsScanned tableName cursor findings { tableName rowId field pattern }
+    }
   }
 }`;
 
@@ -27,7 +29,8 @@ export async function scan(env: NodeJS.ProcessEnv, options: ClientOptions): Prom
     let after: string | null = null;
     do {
       const variables = { after, maxRows: ROWS_A_STEP };
-      const step: Step = (await client.request<{ scanForSecrets: Step }>(SCAN, variables)).scanForSecrets;
+      const { admin } = await client.request<{ admin: { scanForSecrets: Step } }>(SCAN, variables);
+      const step: Step = admin.scanForSecrets;
       for (const { tableName, rowId, field, pattern } of step.findings)
         process.stdout.write(`${tableName} ${rowId} ${field} ${pattern}\n`);
       rows += step.rowsScanned;

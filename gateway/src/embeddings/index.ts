@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type EmbeddingConfig, type EmbeddingSettings } from '../config/config.ts';
+import type { EmbeddingConfig, EmbeddingSettings } from '../config/config.ts';
 import type { Embedder } from './embedder.ts';
 import type { EmbeddingProvider } from './provider.ts';
 import { localProvider } from './providers/local.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type EmbeddingConfig, type EmbeddingSettings } from '../config/config.ts';
+import type { EmbeddingConfig, EmbeddingSettings } from '../config/config.ts';
 import type { Embedder } from './embedder.ts';
 
 /** How much of a provider may be used at once. */

@@ -14,6 +14,7 @@ import { MAX_BODY_BYTES } from '../http/json-body.ts';
 import type { ExecuteOperation } from '../operations/execute.ts';
 import { editorPlugin } from './editor/plugin.ts';
 import { createWithPgClient, IS_MUTATION, type Reload } from './pg-adaptor.ts';
+import { adminPreset } from './plugins/admin.ts';
 import { createAnswersPlugin } from './plugins/answers.ts';
 import { createAudit } from './plugins/audit.ts';
 import { createErrorFields } from './plugins/error-fields.ts';
@@ -29,6 +30,7 @@ import { operationRowsPlugin } from './plugins/operation-rows.ts';
 import { operationsPlugin } from './plugins/operations.ts';
 import { pagesPlugin } from './plugins/pages.ts';
 import { createRateLimits } from './plugins/rate-limits.ts';
+import { surfacePreset } from './plugins/surface.ts';
 import { tagsPlugin } from './plugins/tags.ts';
 import { typeCodecsPlugin } from './plugins/type-codecs.ts';
 import { finishErrors, valuesPlugin } from './plugins/values.ts';
@@ -72,7 +74,7 @@ export function createPreset({
   } as unknown as GraphileConfig.PgServiceConfiguration;
 
   return {
-    extends: [PostGraphileAmberPreset, filtersPreset],
+    extends: [PostGraphileAmberPreset, filtersPreset, surfacePreset],
     plugins: [
       limitsPlugin,
       inputsPlugin,
@@ -88,6 +90,7 @@ export function createPreset({
       operationsPlugin(execute, { onRefused, onInferred: inferred.onInferred }),
       operationRowsPlugin,
       viewsPlugin,
+      ...adminPreset.plugins!,
       errorFields.plugin,
       audit.plugin,
       limits.plugin,

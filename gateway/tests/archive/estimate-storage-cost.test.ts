@@ -14,10 +14,10 @@ describe('the cost of storage', () => {
     const before = await gateway.tool('C', 'estimate_storage_cost', { bytes: 5e9, connector: 's3' });
     expect(before.text).toContain('unknown');
     expect(before.result).toMatchObject({ one_off_cost: null, monthly_cost: null, price: null });
-    const set = `mutation { setStoragePrice(input: { connector: "s3", currency: "USD", perGbMonth: "0.02", perGbOnce: "0",
-      perObjectOnce: "0.5", pricedOn: "2026-05-01", priceList: "list" }) { result { pricedOn } } }`;
+    const set = `mutation { admin { setStoragePrice(connector: "s3", currency: "USD", perGbMonth: "0.02", perGbOnce: "0",
+      perObjectOnce: "0.5", pricedOn: "2026-05-01", priceList: "list") { pricedOn } } }`;
     expect((await gateway.graphql('C', set)).errors?.[0]).toBeDefined();
-    expect(await gateway.query('L', set)).toMatchObject({ setStoragePrice: { result: { pricedOn: '2026-05-01' } } });
+    expect(await gateway.query('L', set)).toMatchObject({ admin: { setStoragePrice: { pricedOn: '2026-05-01' } } });
     const cost = { currency: 'USD', reason: null };
     expect((await gateway.query('C', ask)).estimateStorageCost).toMatchObject({
       ...cost,
@@ -35,7 +35,7 @@ describe('the cost of storage', () => {
   it('is printed by the command line, for a number of bytes or for a file', async () => {
     await gateway.query(
       'L',
-      'mutation { setStoragePrice(input: { connector: "file", currency: "EUR", perGbMonth: "2", perGbOnce: "0", perObjectOnce: "0" }) { result { currency } } }',
+      'mutation { admin { setStoragePrice(connector: "file", currency: "EUR", perGbMonth: "2", perGbOnce: "0", perObjectOnce: "0") { currency } } }',
     );
     const run = (...args: string[]) =>
       runCommand(['archive', 'cost', ...args, '--url', gateway.instance.url], { home: gateway.home.home });

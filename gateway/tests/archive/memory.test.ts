@@ -40,7 +40,7 @@ function statusOf(pid: number, field: 'VmHWM' | 'VmRSS'): number {
       EMBEDDING_MODEL: 'some-model',
       EMBEDDING_DIMENSIONS: String(DIMENSIONS),
     });
-    await graphql('L', 'mutation { setArchiveSettings(input: { archiveFields: ["messages"] }) { clientMutationId } }');
+    await graphql('L', 'mutation { admin { setArchiveSettings(archiveFields: ["messages"]) { archiveFields } } }');
   });
   afterAll(async () => {
     await home.close();

@@ -62,7 +62,7 @@ describe('a session with a secret', () => {
     });
     await gateway.query(
       'L',
-      'mutation { setArchiveSettings(input: { archiveFields: ["messages", "tool_calls"] }) { clientMutationId } }',
+      'mutation { admin { setArchiveSettings(archiveFields: ["messages", "tool_calls"]) { archiveFields } } }',
     );
   });
   afterAll(() => gateway.close());

@@ -127,9 +127,9 @@ describe('audit_log', () => {
     expect(await references('INSERT')).toStrictEqual(['c', 's', 't']);
     const { data } = await gateway.graphql(
       'L',
-      '{ auditLogs(first: 1, orderBy: PRIMARY_KEY_DESC, condition: { operation: "INSERT" }) { nodes { correlationId sessionId traceId } } }',
+      '{ admin { auditLogs(first: 1, orderBy: PRIMARY_KEY_DESC, filter: { operation: { equalTo: "INSERT" } }) { nodes { correlationId sessionId traceId } } } }',
     );
-    expect(data.auditLogs.nodes).toStrictEqual([{ correlationId: 'c', sessionId: 's', traceId: 't' }]);
+    expect(data.admin.auditLogs.nodes).toStrictEqual([{ correlationId: 'c', sessionId: 's', traceId: 't' }]);
     await gateway.sql('C', 'select public.delete_memory($1)', [memory.packet_id], { 'jwt.claims.session_id': 'mine' });
     expect(await references('DELETE')).toStrictEqual(['order-7', 'mine', trace]);
   });
@@ -186,8 +186,8 @@ describe('audit_log', () => {
   });
 
   it('shows an agent no count through GraphQL', async () => {
-    const { data, errors } = await gateway.graphql('C', '{ auditLogs { totalCount } }');
-    expect(data?.auditLogs?.totalCount ?? null).toBeNull();
+    const { data, errors } = await gateway.graphql('C', '{ admin { auditLogs { totalCount } } }');
+    expect(data?.admin?.auditLogs?.totalCount ?? null).toBeNull();
     expect(errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
   });
 
@@ -195,12 +195,12 @@ describe('audit_log', () => {
     await sealAll(gateway);
     const { data, errors } = await gateway.graphql(
       'L',
-      '{ verifyAudit { ok seals rows head reason } auditHead { hash } }',
+      '{ admin { verifyAudit { ok seals rows head reason } auditHead { hash } } }',
     );
     expect(errors).toBeUndefined();
-    expect(data.verifyAudit.ok, data.verifyAudit.reason).toBe(true);
-    expect(data.auditHead.hash).toMatch(/^[0-9a-f]{64}$/);
-    const refused = await gateway.graphql('C', '{ verifyAudit { ok } }');
+    expect(data.admin.verifyAudit.ok, data.admin.verifyAudit.reason).toBe(true);
+    expect(data.admin.auditHead.hash).toMatch(/^[0-9a-f]{64}$/);
+    const refused = await gateway.graphql('C', '{ admin { verifyAudit { ok } } }');
     expect(refused.errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
   });
 
@@ -208,27 +208,25 @@ describe('audit_log', () => {
     const setQueryTextAudit = (enabled: boolean) =>
       gateway.graphql(
         'L',
-        'mutation ($enabled: Boolean) { setQueryTextAudit(input: { enabled: $enabled }) { tenant { auditsQueryText } } }',
+        'mutation ($enabled: Boolean) { admin { setQueryTextAudit(enabled: $enabled) { auditsQueryText } } }',
         { enabled },
       );
     const search = (query: string) => gateway.sql('L', 'select public.search_memory($1)', [query]);
     await search('a secret wish');
     const { data, errors } = await setQueryTextAudit(true);
     expect(errors).toBeUndefined();
-    expect(data.setQueryTextAudit.tenant.auditsQueryText).toBe(true);
+    expect(data.admin.setQueryTextAudit.auditsQueryText).toBe(true);
     await search('an open wish');
     await setQueryTextAudit(false);
     await search('a second secret');
     const answer = await gateway.graphql(
       'L',
-      '{ auditLogs(condition: { operation: "SEARCH" }, last: 3) { nodes { queryText } } }',
+      '{ admin { auditLogs(filter: { operation: { equalTo: "SEARCH" } }, last: 3) { nodes { queryText } } } }',
     );
     expect(answer.errors).toBeUndefined();
-    expect(answer.data.auditLogs.nodes.map(({ queryText }: { queryText: string | null }) => queryText)).toStrictEqual([
-      null,
-      'an open wish',
-      null,
-    ]);
+    expect(
+      answer.data.admin.auditLogs.nodes.map(({ queryText }: { queryText: string | null }) => queryText),
+    ).toStrictEqual([null, 'an open wish', null]);
   });
 });
 
@@ -247,7 +245,7 @@ describe('an operator', () => {
     await sealAll(gateway);
     const { data, errors } = await gateway.graphql(
       { token },
-      '{ memories { nodes { content embeddings { nodes { model } } } } auditSeals { totalCount } }',
+      '{ memories { nodes { content embeddings { nodes { model } } } } admin { auditSeals { sealId } } }',
     );
     expect(errors).toBeUndefined();
     expect(data.memories.nodes).toHaveLength(1);
@@ -263,10 +261,10 @@ describe('an operator', () => {
 
   it('detaches a partition of the audit log through GraphQL', async () => {
     await gateway.asWorker("select audit.create_month_partitions('public.audit_log', '2021-01-01', 1)");
-    const query = 'mutation { detachAuditPartition(input: { month: "2021-01-01" }) { result { tableName rowCount } } }';
+    const query = 'mutation { admin { detachAuditPartition(month: "2021-01-01") { tableName rowCount } } }';
     const { data, errors } = await gateway.graphql({ token }, query);
     expect(errors).toBeUndefined();
-    expect(data.detachAuditPartition.result).toStrictEqual({
+    expect(data.admin.detachAuditPartition).toStrictEqual({
       tableName: 'partitions.audit_log_2021_01',
       rowCount: '0',
     });

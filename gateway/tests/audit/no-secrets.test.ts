@@ -70,7 +70,7 @@ describe('the audit log', () => {
     expect(await post('order-7', 'save_memory', { content: 'Of a secret place.', project_id: project })).toContain(
       'L9SEC',
     );
-    await gateway.graphql('C', `{ memories(condition: { projectId: "${project}" }) { nodes { packetId } } }`);
+    await gateway.graphql('C', `{ memories(filter: { projectId: { equalTo: "${project}" } }) { nodes { packetId } } }`);
 
     const lines = (await rows()).slice(before);
     expect(lines.filter((line: string) => line.includes('[redacted: stripe-key]'))).toHaveLength(3);
@@ -85,7 +85,7 @@ describe('the audit log', () => {
   it('keeps the names of ordinary calls as they are', async () => {
     await gateway.graphql(
       'C',
-      'query ProjectBoard2026 { memories(condition: { projectId: "l9" }) { nodes { packetId } } }',
+      'query ProjectBoard2026 { memories(filter: { projectId: { equalTo: "l9" } }) { nodes { packetId } } }',
     );
     await gateway.tool('C', 'save_memory', { content: 'x', scope: 'nowhere', project_id: 'customer-portal' });
     const [graphql, refused] = await gateway

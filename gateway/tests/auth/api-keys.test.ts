@@ -22,11 +22,19 @@ describe('an API key stored in the database', () => {
   const create = async (args: Record<string, unknown>, caller = 'L') => {
     const { data, errors } = await gateway.graphql(
       caller,
-      'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { apiKey keyId name caller expiresAt } } }',
-      { input: args },
+      `mutation ($name: String, $caller: String, $scopes: [String], $projects: [String], $expiresAt: Datetime,
+          $orgId: UUID, $userId: UUID, $toolSets: [String], $defaultProject: String) {
+        admin {
+          createApiKey(name: $name, caller: $caller, scopes: $scopes, projects: $projects, expiresAt: $expiresAt,
+            orgId: $orgId, userId: $userId, toolSets: $toolSets, defaultProject: $defaultProject) {
+            apiKey keyId name caller expiresAt
+          }
+        }
+      }`,
+      args,
     );
     expect(errors, JSON.stringify(errors)).toBeUndefined();
-    return data.createApiKey.apiKey as { apiKey: string; keyId: string };
+    return data.admin.createApiKey as { apiKey: string; keyId: string };
   };
   const call = async (key: string, name: string, args: object = {}, header = 'authorization') => {
     const response = await fetch(`${gateway.instance.url}/mcp`, {
@@ -134,14 +142,14 @@ describe('an API key stored in the database', () => {
     expect(await me()).toBe('C');
     const { data } = await gateway.graphql(
       'L',
-      'mutation ($id: UUID) { revokeApiKey(input: { keyId: $id }) { apiKey { revokedAt } } }',
+      'mutation ($id: UUID) { admin { revokeApiKey(keyId: $id) { revokedAt } } }',
       { id: keyId },
     );
-    expect(data.revokeApiKey.apiKey.revokedAt).toBeTruthy();
+    expect(data.admin.revokeApiKey.revokedAt).toBeTruthy();
     expect(await me()).toBeNull();
     await becomes(apiKey, 401);
     const again = await gateway.sql('L', 'select revoked_at from revoke_api_key($1)', [keyId]);
-    expect(again[0].revoked_at.toISOString()).toBe(new Date(data.revokeApiKey.apiKey.revokedAt).toISOString());
+    expect(again[0].revoked_at.toISOString()).toBe(new Date(data.admin.revokeApiKey.revokedAt).toISOString());
     expect(
       (await gateway.sql('L', 'select i.caller from identity.current_identity() i', [], claims))[0].caller,
       "nor is it another caller's",
@@ -181,16 +189,16 @@ describe('an API key stored in the database', () => {
   it('is listed to administrators without its hash, and is hidden from agents', async () => {
     const { data } = await gateway.graphql(
       'L',
-      '{ apiKeys { nodes { name caller scopes projects createdBy revokedAt } } }',
+      '{ admin { apiKeys { name caller scopes projects createdBy revokedAt } } }',
     );
-    const listed = data.apiKeys.nodes.find(({ name }: { name: string }) => name === 'x only');
+    const listed = data.admin.apiKeys.find(({ name }: { name: string }) => name === 'x only');
     expect([listed.caller, listed.scopes, listed.projects, listed.createdBy]).toStrictEqual([
       'L',
       ['developer'],
       ['x'],
       'L',
     ]);
-    const denied = await gateway.graphql('C', '{ apiKeys { totalCount } }');
+    const denied = await gateway.graphql('C', '{ admin { apiKeys { name } } }');
     expect(denied.errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
     for (const caller of ['L', 'C'])
       await expect(gateway.sql(caller, 'select * from identity.api_key_hashes')).rejects.toMatchObject({

@@ -56,10 +56,7 @@ describe('the directory of callers', () => {
   };
 
   it('refuses a deactivated actor from its next request on, over GraphQL and MCP', async () => {
-    const { errors } = await gateway.graphql(
-      'L',
-      'mutation { deactivateActor(input: { caller: "C" }) { actor { isActive } } }',
-    );
+    const { errors } = await gateway.graphql('L', 'mutation { admin { deactivateActor(caller: "C") { isActive } } }');
     expect(errors).toBeUndefined();
     // Until the gateway has heard of it, the database says so.
     expect(await becomes(401, 'C')).toMatch(/^caller: not a known caller of this tenant|this session has no identity/);
@@ -73,7 +70,7 @@ describe('the directory of callers', () => {
       body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
     });
     expect(response.status).toBe(401);
-    await gateway.graphql('L', 'mutation { reactivateActor(input: { caller: "C" }) { actor { isActive } } }');
+    await gateway.graphql('L', 'mutation { admin { reactivateActor(caller: "C") { isActive } } }');
     await becomes(200, 'C');
   });
 
@@ -131,9 +128,9 @@ describe('the directory of callers', () => {
     };
     const mutate = async (caller: string, mutation: string) => {
       await loseNotifications();
-      const { data, errors } = await gateway.graphql(caller, `mutation { ${mutation} }`);
+      const { data, errors } = await gateway.graphql(caller, `mutation { admin { ${mutation} } }`);
       expect(errors).toBeUndefined();
-      return data;
+      return data.admin;
     };
     const isAdmitted = async (claims: Claims) => expect(await ask(claims)).toStrictEqual({ status: 200, message: '' });
     const isTurnedAway = async (claims: Claims) => expect((await ask(claims)).status).toBe(401);
@@ -144,45 +141,39 @@ describe('the directory of callers', () => {
     });
 
     it('knows a tenant, scope, actor, org, user and key that a mutation made when it answers', async () => {
-      const { createTenant } = await mutate('ops', 'createTenant(input: { name: "gamma" }) { tenant { tenantId } }');
-      await isAdmitted({ caller: 'L', tenantId: createTenant.tenant.tenantId });
+      const { createTenant } = await mutate('ops', 'createTenant(name: "gamma") { tenantId }');
+      await isAdmitted({ caller: 'L', tenantId: createTenant.tenantId });
 
-      await mutate('L', 'registerScope(input: { scope: "late" }) { scope { scope } }');
+      await mutate('L', 'registerScope(scope: "late") { scope }');
       await isAdmitted({ caller: 'C', scopes: ['late'] });
-      await mutate('L', 'registerActor(input: { caller: "E" }) { actor { caller } }');
+      await mutate('L', 'registerActor(caller: "E") { caller }');
       await isAdmitted({ caller: 'E' });
 
-      const key = await mutate('L', 'createApiKey(input: { caller: "E", name: "late" }) { apiKey { apiKey } }');
+      const key = await mutate('L', 'createApiKey(caller: "E", name: "late") { apiKey }');
       const listed = await fetch(`${gateway.instance.url}/mcp`, {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
           accept: 'application/json, text/event-stream',
-          authorization: `Bearer ${key.createApiKey.apiKey.apiKey}`,
+          authorization: `Bearer ${key.createApiKey.apiKey}`,
         },
         body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
       });
       expect(listed.status).toBe(200);
 
-      await mutate('L', `createOrg(input: { orgId: "${lateOrg}", name: "late" }) { org { orgId } }`);
-      await mutate(
-        'L',
-        `createUser(input: { userId: "${lateUser}", name: "Late", orgId: "${lateOrg}" }) { user { userId } }`,
-      );
+      await mutate('L', `createOrg(orgId: "${lateOrg}", name: "late") { orgId }`);
+      await mutate('L', `createUser(userId: "${lateUser}", name: "Late", orgId: "${lateOrg}") { userId }`);
       await isAdmitted({ caller: 'C', orgId: lateOrg, userId: lateUser });
       await isTurnedAway({ caller: 'C', userId: lateUser });
     });
 
     it('knows of two changes in one request, and of one whose neighbour failed', async () => {
-      await mutate(
-        'L',
-        'a: deactivateActor(input: { caller: "E" }) { actor { caller } } b: deactivateScope(input: { scope: "late" }) { scope { scope } }',
-      );
+      await mutate('L', 'a: deactivateActor(caller: "E") { caller } b: deactivateScope(scope: "late") { scope }');
       await isTurnedAway({ caller: 'E' });
       await loseNotifications();
       const { errors } = await gateway.graphql(
         'L',
-        'mutation { a: reactivateActor(input: { caller: "E" }) { actor { caller } } b: deactivateScope(input: { scope: "none" }) { scope { scope } } }',
+        'mutation { admin { a: reactivateActor(caller: "E") { caller } b: deactivateScope(scope: "none") { scope } } }',
       );
       expect(errors).toHaveLength(1);
       await isAdmitted({ caller: 'E' });

@@ -29,9 +29,9 @@ describe('l9-memory db platform-admin', () => {
     const response = await fetch(`${server.url}/graphql`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token.stdout.trim()}` },
-      body: JSON.stringify({ query: 'mutation { createTenant(input: { name: "acme" }) { tenant { name } } }' }),
+      body: JSON.stringify({ query: 'mutation { admin { createTenant(name: "acme") { name } } }' }),
     });
-    expect(await response.json()).toStrictEqual({ data: { createTenant: { tenant: { name: 'acme' } } } });
+    expect(await response.json()).toStrictEqual({ data: { admin: { createTenant: { name: 'acme' } } } });
 
     if (engine === 'embedded') {
       const locked = await make('ops-2');

@@ -84,7 +84,7 @@ describe('a full disk', () => {
     );
     expect(await refused(save)).toMatch(/no space left on the disk/);
     await refused(remove, { id: kept });
-    await refused('mutation { createOrg(input: { name: "Never made" }) { clientMutationId } }', {}, 'L');
+    await refused('mutation { admin { createOrg(name: "Never made") { orgId } } }', {}, 'L');
     expect(await contents()).toStrictEqual(['kept before the disk was full']);
     const { hits } = await gateway.call('C', 'search_memory', { query: 'kept' });
     expect(hits[0].packet_id).toBe(kept);

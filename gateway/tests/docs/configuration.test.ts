@@ -3,7 +3,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError, loadConfig } from '../../src/config/config.ts';
-import { SECRETS, environment } from '../../src/config/environment.ts';
+import { environment, SECRETS } from '../../src/config/environment.ts';
 import { embeddingConfig } from '../../src/embeddings/index.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');

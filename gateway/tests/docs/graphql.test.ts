@@ -1,7 +1,6 @@
 // docs/reference/graphql.md: its requests run as they are written, and its tables are those of the gateway.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { filterableColumns } from '../../src/graphql/plugins/filters.ts';
 import { cheapEmbedder } from '../access/attacker.ts';
 import { useTestGateway } from '../support/gateway.ts';
 
@@ -10,15 +9,12 @@ const page = readFileSync(join(root, 'docs', 'reference', 'graphql.md'), 'utf8')
 const schema = readFileSync(join(root, 'gateway', 'schema.graphql'), 'utf8');
 const blocks = (language: string) =>
   [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, body]) => body!);
-/** The names that the rows of a table hold, by the first cell. */
-const cells = (first: string) =>
-  [...new RegExp(`^\\| ${first} \\| (.+) \\|$`, 'm').exec(page)![1]!.matchAll(/`(\w+)`/g)].map(([, name]) => name!);
 
 describe('docs/reference/graphql.md', () => {
   const gateway = useTestGateway({ embedder: cheapEmbedder });
 
   it('has requests that run, and the answer that they get', async () => {
-    const [save, filter, writers] = blocks('graphql');
+    const [save, filter, , , writers] = blocks('graphql');
     const saved = await gateway.graphql('C', save!);
     expect(saved.data, JSON.stringify(saved.errors)).toStrictEqual({
       a: { status: 'inserted' },
@@ -31,19 +27,39 @@ describe('docs/reference/graphql.md', () => {
     expect(searchMemory.hits[0]).toMatchObject({ creator: 'Cursor-IDE', source: 'cursor-ide', supersededBy: null });
   });
 
-  it('names every filterable column', () => {
-    const connections = {
-      memories: ['Memory', 'packet_store'],
-      facts: ['Fact', 'knowledge_facts'],
-      entityRelationships: ['EntityRelationship', 'entity_relationships'],
-      auditLogs: ['AuditLog', 'audit_log'],
-    } as const;
-    expect(Object.values(connections).map(([, table]) => table)).toStrictEqual(Object.keys(filterableColumns));
-    for (const [connection, [type]] of Object.entries(connections)) {
-      const body = new RegExp(`^input ${type}Filter {([\\s\\S]*?)^}`, 'm').exec(schema)![1]!;
-      const fields = [...body.matchAll(/^ {2}(\w+): (?:String|UUID|Datetime|Float)Filter$/gm)].map(([, name]) => name!);
-      expect(cells(`\`${connection}\``).toSorted(), connection).toStrictEqual(fields.toSorted());
+  it('has requests of an administrator that run, and that agents are refused', async () => {
+    const [change, read] = blocks('graphql').slice(-3);
+    const changed = await gateway.query('L', change!);
+    expect(changed.admin).toMatchObject({
+      registerActor: { caller: 'ci' },
+      createApiKey: { keyId: expect.any(String) },
+    });
+    const { admin } = await gateway.query('L', read!);
+    expect(admin.actors).toMatchObject([{ role: 'l9_agent' }]);
+    expect(admin.auditLogs.nodes).toHaveLength(1);
+    for (const request of [change!, read!]) {
+      const { data, errors } = await gateway.graphql('C', request);
+      expect(data).toStrictEqual({ admin: null });
+      expect(errors).toMatchObject([{ path: ['admin'], extensions: { code: 'SCOPE_DENIED', sqlstate: 'L9SCP' } }]);
     }
+  });
+
+  it('names the lists that have edges, an order or a lookup by key', () => {
+    const fields = (type: string) => new RegExp(`^type ${type}.* {([\\s\\S]*?)^}`, 'm').exec(schema)![1]!;
+    const named = (start: string) =>
+      [...new RegExp(`^${start}[\\s\\S]*?\\.`, 'm').exec(page)![0].matchAll(/`(\w+)`/g)].map(([, name]) => name!);
+    const ordered = [...`${fields('Query')}${fields('AdminQuery')}`.matchAll(/orderBy: \[(\w+)OrderBy!\]/g)];
+    const types = ordered.map(([, type]) => type!);
+    const lists = named('`memories`, `memoryAccesses`').slice(0, -1);
+    expect(lists).toHaveLength(types.length);
+    const keys = [...fields('Query').matchAll(/^ {2}(\w+By\w+)\(/gm)].map(([, name]) => name!);
+    expect(
+      named('One row is read')
+        .filter((name) => name.includes('By'))
+        .toSorted(),
+    ).toStrictEqual(keys.toSorted());
+    const edges = [...schema.matchAll(/^ {2}edges: \[(\w+)Edge\]!$/gm)].map(([, type]) => type!);
+    expect(edges).toStrictEqual(['MemoryAccess', 'Memory']);
   });
 
   it('states the limits of the code', () => {
@@ -53,7 +69,7 @@ describe('docs/reference/graphql.md', () => {
     for (const [row, stated] of [
       ['tokens of the document', `${limit('MAX_TOKENS')}`],
       ['brackets inside each other', `${limit('MAX_NESTING')}`],
-      ['fields, counted .*', `${limit('MAX_FIELDS')}, of them ${limit('MAX_ROOT_FIELDS')} at the top`],
+      ['fields, counted .*', `${limit('MAX_FIELDS')}, of them ${limit('MAX_ROOT_FIELDS')} at the top and in \`admin\``],
       ['depth of fields', `${limit('maxDepth')}, of them ${limit('maxListDepth')} lists`],
       ['conditions in all filters, .*', `${limit('MAX_FILTER_CONDITIONS')}`],
       ['brackets inside each other in one filter', `${limit('MAX_FILTER_NESTING')}`],

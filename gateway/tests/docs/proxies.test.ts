@@ -185,7 +185,7 @@ const found = programs();
       await client.close();
 
       const token = await gateway.token({ caller: 'C' });
-      const query = `{ memories(condition: { projectId: "${project}" }) { totalCount } }`;
+      const query = `{ memories(filter: { projectId: { equalTo: "${project}" } }) { totalCount } }`;
       const answer = await graphql(urls[name]!, token, query);
       expect(((await answer.json()) as { data: unknown }).data).toStrictEqual({ memories: { totalCount: 1 } });
     });

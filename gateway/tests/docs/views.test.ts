@@ -36,7 +36,7 @@ describe('docs/reference/views.md', () => {
       `{ agentRecentImportant { agentId memory { content } }
          highConfidenceFacts { fact { object supersededBy { object } } }
          entityGraph { sourceDegree totalMentions } recurringLessons { weight }
-         reflectionPatterns { reflectionType count avgConfidence allTags latest } memoryViewsStatus { nodes { ageSeconds } } }`,
+         reflectionPatterns { reflectionType count avgConfidence allTags latest } memoryViewsStatus { ageSeconds } }`,
     );
     expect(errors, JSON.stringify(errors)).toBeUndefined();
     expect(data.agentRecentImportant[0].memory.content).toBe('the door is: open');

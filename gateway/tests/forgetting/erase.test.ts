@@ -7,7 +7,7 @@ const missing = '01900000-0000-7000-8000-000000000000';
 describe('erasure over GraphQL and MCP', () => {
   const gateway = useTestGateway();
   const mutation =
-    'mutation ($id: UUID!) { eraseMemory(input: { packetId: $id, reason: "asked for" }) { result { erasureId memories removed } } }';
+    'mutation ($id: UUID!) { admin { eraseMemory(packetId: $id, reason: "asked for") { erasureId memories removed } } }';
   const isThere = async (id: string) =>
     (await gateway.asSuperuser('select 1 from public.packet_store where packet_id = $1', [id])).length === 1;
 
@@ -19,15 +19,15 @@ describe('erasure over GraphQL and MCP', () => {
     const { data, errors } = await gateway.graphql('L', mutation, { id });
     expect(errors).toBeUndefined();
     expect({
-      memories: data.eraseMemory.result.memories,
-      versions: data.eraseMemory.result.removed.versions,
+      memories: data.admin.eraseMemory.memories,
+      versions: data.admin.eraseMemory.removed.versions,
     }).toStrictEqual({ memories: 1, versions: 0 });
     expect(await isThere(id)).toBe(false);
   });
 
   it('shows no tombstones to agents', async () => {
-    const { data } = await gateway.graphql('C', '{ memoryTombstones { totalCount } }');
-    expect(data?.memoryTombstones?.totalCount ?? null).toBeNull();
+    const { data } = await gateway.graphql('C', '{ admin { memoryTombstones { packetId } } }');
+    expect(data?.admin?.memoryTombstones ?? null).toBeNull();
   });
 
   it('answers for an erased memory as for one that never existed', async () => {
@@ -51,7 +51,7 @@ describe('erasure over GraphQL and MCP', () => {
     const user = '01900000-0000-7000-8000-0000000000bb';
     const { errors } = await gateway.graphql(
       'C',
-      'mutation ($id: UUID!) { eraseSubject(input: { userId: $id, reason: "x" }) { result { memories } } }',
+      'mutation ($id: UUID!) { admin { eraseSubject(userId: $id, reason: "x") { memories } } }',
       { id: user },
     );
     expect(errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');

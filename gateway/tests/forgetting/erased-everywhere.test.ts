@@ -148,7 +148,7 @@ describe('an erased memory', () => {
     for (const id of trace.ids.slice(0, 2)) {
       const { errors } = await gateway.graphql(
         'L',
-        'mutation ($id: UUID!) { eraseMemory(input: { packetId: $id, reason: "a test" }) { result { memories } } }',
+        'mutation ($id: UUID!) { admin { eraseMemory(packetId: $id, reason: "a test") { memories } } }',
         { id },
       );
       expect(errors).toBeUndefined();
@@ -296,13 +296,13 @@ describe('an erased memory', () => {
     );
     const { data, errors } = await gateway.graphql(
       'L',
-      'mutation ($id: UUID!) { eraseSubject(input: { userId: $id, reason: "asked for by the subject" }) { result { memories removed } } }',
+      'mutation ($id: UUID!) { admin { eraseSubject(userId: $id, reason: "asked for by the subject") { memories removed } } }',
       { id: user },
     );
     expect(errors).toBeUndefined();
-    expect(data.eraseSubject.result.memories).toBeGreaterThanOrEqual(trace.ids.length);
-    expect(data.eraseSubject.result.removed.names).toBe(1);
-    expect(data.eraseSubject.result.removed.feedback).toBe(3);
+    expect(data.admin.eraseSubject.memories).toBeGreaterThanOrEqual(trace.ids.length);
+    expect(data.admin.eraseSubject.removed.names).toBe(1);
+    expect(data.admin.eraseSubject.removed.feedback).toBe(3);
     expect(await grep(trace)).toStrictEqual({});
     const [row] = await gateway.inSuperuserSession(
       async (client) =>

@@ -7,12 +7,15 @@ describe('access over GraphQL', () => {
   it('explains to an administrator why a caller sees a memory or not', async () => {
     await gateway.sql('L', "select public.save_memory('not for C', scope => 'l-private', project_id => 'l9')");
     const query =
-      'query ($id: UUID!) { explainAccess(caller: "C", packetId: $id) { isVisible decidedBy policies { policy admits } } }';
+      'query ($id: UUID!) { admin { explainAccess(caller: "C", packetId: $id) { isVisible decidedBy policies { policy admits } } } }';
     const [row] = await gateway.asSuperuser("select packet_id from packet_store where scope = 'l-private' limit 1");
     const { data, errors } = await gateway.graphql('L', query, { id: row.packet_id });
     expect(errors).toBeUndefined();
-    expect([data.explainAccess.isVisible, data.explainAccess.decidedBy]).toStrictEqual([false, 'scope_access']);
-    expect(data.explainAccess.policies).toHaveLength(4);
+    expect([data.admin.explainAccess.isVisible, data.admin.explainAccess.decidedBy]).toStrictEqual([
+      false,
+      'scope_access',
+    ]);
+    expect(data.admin.explainAccess.policies).toHaveLength(4);
     const denied = await gateway.graphql('C', query, { id: row.packet_id });
     expect(denied.errors?.[0]?.extensions?.code).toBe('SCOPE_DENIED');
   });

@@ -85,25 +85,28 @@ describe('the audit of GraphQL requests', () => {
   it('records the project and scope that a read asked for, also when nothing was found', async () => {
     const row = await read(
       'C',
-      'query ($project: String) { memories(condition: { projectId: $project, scope: "developer" }) { nodes { content } } }',
+      'query ($project: String) { memories(filter: { projectId: { equalTo: $project }, scope: { equalTo: "developer" } }) { nodes { content } } }',
       { project: 'other' },
     );
     expect([row.project_id, row.scope, row.details.ids]).toStrictEqual(['other', 'developer', []]);
   });
 
   it('records a refused read only as refused', async () => {
-    const { data, errors } = await gateway.graphql('C', '{ auditLogs { nodes { operation } } }');
-    expect([data, errors?.length]).toStrictEqual([{ auditLogs: null }, 1]);
+    const { data, errors } = await gateway.graphql('C', '{ admin { auditLogs { nodes { operation } } } }');
+    expect([data, errors?.length]).toStrictEqual([{ admin: null }, 1]);
     expect(await rows('DENIED')).toHaveLength(1);
     expect(await rows('READ')).toStrictEqual([]);
     // What was read beside it is a read.
     await begin();
-    await gateway.graphql('C', '{ auditLogs { nodes { operation } } memories { nodes { content } } }');
+    await gateway.graphql('C', '{ admin { auditLogs { nodes { operation } } } memories { nodes { content } } }');
     expect((await rows('READ')).map(({ details }) => details.tables)).toStrictEqual([{ packet_store: 3 }]);
   });
 
   it('records a read that found nothing, and a count', async () => {
-    const row = await read('C', '{ memories(condition: { scope: "l-private" }) { totalCount nodes { packetId } } }');
+    const row = await read(
+      'C',
+      '{ memories(filter: { scope: { equalTo: "l-private" } }) { totalCount nodes { packetId } } }',
+    );
     expect(row.details.tables).toStrictEqual({ packet_store: 0 });
     expect(row.details.totals).toStrictEqual({ packet_store: 0 });
     expect(row.details.ids).toStrictEqual([]);
@@ -152,12 +155,12 @@ describe('the audit of GraphQL requests', () => {
 
   it('counts the rows of functions under their names, also when there are none', async () => {
     for (const [query, tables] of [
-      ['{ memoryViewsStatus { edges { node { viewName } } } }', { memory_views_status: 5 }],
-      ['{ memoryViewsStatus { nodes { viewName } totalCount } }', { memory_views_status: 5 }],
-      ['{ auditHead { sealedAt } }', { audit_head: 0 }],
-      ['{ query { auditHead { sealedAt } } }', { audit_head: 0 }],
+      ['{ memoryViewsStatus { viewName } }', { memory_views_status: 5 }],
+      ['{ memoryViewsStatus { ...Part } } fragment Part on MemoryViewStatus { viewName }', { memory_views_status: 5 }],
+      ['{ admin { auditHead { sealedAt } } }', { audit_head: 0 }],
+      ['{ a: admin { ...Part } } fragment Part on AdminQuery { auditHead { sealedAt } }', { audit_head: 0 }],
       [
-        '{ memoryViewsStatus(first: 2) { nodes { viewName } } memories(first: 1) { nodes { tags } } }',
+        '{ memoryViewsStatus(first: 2) { viewName } memories(first: 1) { nodes { tags } } }',
         { memory_views_status: 2, packet_store: 1 },
       ],
     ] as [string, object][]) {
@@ -209,8 +212,8 @@ describe('the audit of GraphQL requests', () => {
     await begin();
     const row = await read(
       'C',
-      `{ memories(condition: { projectId: "l9" }) { nodes { content } }
-         rules: memories(condition: { scope: "global" }) { nodes { content } } }`,
+      `{ memories(filter: { projectId: { equalTo: "l9" } }) { nodes { content } }
+         rules: memories(filter: { scope: { equalTo: "global" } }) { nodes { content } } }`,
     );
     expect(row.details.ids.length).toBeGreaterThan(3);
     expect([row.project_id, row.scope]).toStrictEqual(['l9', null]);

@@ -1,6 +1,13 @@
 // The argument `filter` of connections: what it finds, and that it tells nothing about rows that the caller can't see.
-import { buildClientSchema, getIntrospectionQuery, isInputObjectType } from 'postgraphile/graphql';
-import { filterableColumns } from '../../src/graphql/plugins/filters.ts';
+import {
+  buildClientSchema,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  getIntrospectionQuery,
+  getNamedType,
+  isInputObjectType,
+  isObjectType,
+} from 'postgraphile/graphql';
 import {
   assertDocumented,
   assertNoTrace,
@@ -49,13 +56,15 @@ describe('a filter in GraphQL', () => {
     await gateway.sql('C', "select relate('billing', 'mentions', 'redis', 0.3, project_id => 'l9')");
   });
 
-  const ask = (caller: string, connection: Connection, filter: unknown, args = '') => {
+  const ask = async (caller: string, connection: Connection, filter: unknown, args = '') => {
     const { type, columns } = CONNECTIONS[connection];
-    return gateway.graphql(
+    const list = `${connection}(filter: $filter ${args}) { ${PAGE} { ${columns} } }`;
+    const { data, ...answer } = await gateway.graphql(
       caller,
-      `query ($filter: ${type}!) { ${connection}(filter: $filter ${args}) { ${PAGE} { ${columns} } } }`,
+      `query ($filter: ${type}!) { ${connection === 'auditLogs' ? `admin { ${list} }` : list} }`,
       { filter },
     );
+    return { ...answer, data: data?.admin ?? data };
   };
   const found = async (filter: object, args = '') => {
     const { data, errors } = await ask('C', 'memories', filter, args);
@@ -83,7 +92,7 @@ describe('a filter in GraphQL', () => {
       await found({ ...own, not: { or: [{ kind: { equalTo: 'log' } }, { kind: { greaterThanOrEqualTo: 'note' } }] } }),
     ).toStrictEqual(['a new decision']);
     expect(await found({ ...own, kind: { in: [] } })).toStrictEqual([]);
-    const { data } = await ask('C', 'memories', own, `first: 1, condition: { kind: "log" }, ${order}`);
+    const { data } = await ask('C', 'memories', { ...own, kind: { equalTo: 'log' } }, `first: 1, ${order}`);
     expect(data.memories).toMatchObject({
       totalCount: 2,
       pageInfo: { hasNextPage: true },
@@ -108,53 +117,79 @@ describe('a filter in GraphQL', () => {
     expect(audited.data.auditLogs.nodes[0]).toMatchObject({ operation: 'INSERT', rowId: idOf['a new log'] });
     const { data, errors } = await gateway.graphql(
       'C',
-      '{ scopes { nodes { scope memoriesByTenantIdAndScope(filter: { kind: { in: ["log"] } }) { totalCount } } } }',
+      `{ facts { nodes { subject evidence(filter: { packetId: { isNull: false } }) { totalCount }
+           none: evidence(filter: { packetId: { equalTo: "${MISSING}" } }) { totalCount } } } }`,
     );
     expect(errors, JSON.stringify(errors)).toBeUndefined();
-    expect(data.scopes.nodes).toContainEqual({ scope: 'developer', memoriesByTenantIdAndScope: { totalCount: 2 } });
+    expect(data.facts.nodes).toContainEqual({
+      subject: 'billing',
+      evidence: { totalCount: 1 },
+      none: { totalCount: 0 },
+    });
   });
 
-  it('offers leakproof operators only, on columns that an index holds', async () => {
-    const { data } = await gateway.graphql('C', getIntrospectionQuery());
-    const schema = buildClientSchema(data);
-    const filters = Object.values(schema.getTypeMap()).filter(({ name }) => name.endsWith('Filter'));
-    const isOfTable = (name: string) => Object.values(CONNECTIONS).some(({ type }) => type === name);
-    const scalars = filters.filter(({ name }) => !isOfTable(name));
-    expect(scalars.map(({ name }) => name).toSorted()).toStrictEqual([
-      'DatetimeFilter',
-      'FloatFilter',
-      'StringFilter',
-      'UUIDFilter',
-    ]);
-    expect(filters).toHaveLength(scalars.length + Object.keys(CONNECTIONS).length);
-    for (const type of scalars) {
-      expect(Object.keys(isInputObjectType(type) ? type.getFields() : {}).toSorted(), type.name).toStrictEqual([
-        'equalTo',
-        'greaterThan',
-        'greaterThanOrEqualTo',
-        'in',
-        'isNull',
-        'lessThan',
-        'lessThanOrEqualTo',
-      ]);
-    }
+  const schemaOf = async (caller: string) => {
+    const { data } = await gateway.graphql(caller, getIntrospectionQuery());
+    return buildClientSchema(data);
+  };
+  /** The lists of rows that the root and `admin` offer: the fields that have pages and no other argument. */
+  const listsIn = (schema: GraphQLSchema, type = 'Query') =>
+    Object.values((schema.getType(type) as GraphQLObjectType).getFields()).filter(
+      ({ args, description }) => args.some(({ name }) => name === 'first') && !description,
+    );
+
+  it('is an argument of every list of rows, and there is no other way to compare columns', async () => {
+    const schema = await schemaOf('L');
+    const lists = [...listsIn(schema), ...listsIn(schema, 'AdminQuery')];
+    expect(lists.length).toBeGreaterThan(45);
+    const without = lists.filter(({ args }) => !args.some(({ name }) => name === 'filter')).map(({ name }) => name);
+    // A tenant has one row of each of these.
+    expect(without.filter((name) => !name.endsWith('Settings'))).toStrictEqual([]);
+    const others = Object.values(schema.getTypeMap())
+      .filter(isObjectType)
+      .flatMap((type) => Object.values(type.getFields()).flatMap(({ args }) => args.map(({ name }) => name)))
+      .filter((name) => name === 'condition');
+    expect(others).toStrictEqual([]);
+    expect(Object.keys(schema.getTypeMap()).filter((name) => name.endsWith('Condition'))).toStrictEqual([]);
+  });
+
+  it('compares only, by one type for each scalar, with leakproof operators on the columns of tables', async () => {
+    const schema = await schemaOf('C');
+    const filters = Object.values(schema.getTypeMap()).filter(isInputObjectType);
+    const scalars = filters.filter((type) => /^[A-Za-z0-9]+Filter$/.test(type.name) && !('and' in type.getFields()));
+    const comparisons = [
+      'equalTo',
+      'greaterThan',
+      'greaterThanOrEqualTo',
+      'in',
+      'isNull',
+      'lessThan',
+      'lessThanOrEqualTo',
+    ];
+    expect(
+      Object.fromEntries(scalars.map((type) => [type.name, Object.keys(type.getFields()).toSorted()])),
+    ).toStrictEqual({
+      ...Object.fromEntries(
+        ['BigFloat', 'BigInt', 'Date', 'Datetime', 'Float', 'Int', 'String', 'UUID'].map((name) => [
+          `${name}Filter`,
+          comparisons,
+        ]),
+      ),
+      BooleanFilter: ['equalTo', 'in', 'isNull'],
+    });
     const leaking = await gateway.asSuperuser(
-      `select o.oid::regoperator::text as operator from pg_operator o join pg_proc p on p.oid = o.oprcode
+      `select distinct o.oprleft::regtype::text as type from pg_operator o join pg_proc p on p.oid = o.oprcode
        where o.oprleft = o.oprright and o.oprname in ('=', '<', '<=', '>', '>=') and not p.proleakproof
-         and o.oprleft in (select atttypid from pg_attribute a join jsonb_each($1) t on a.attrelid = ('public.' || t.key)::regclass
-                           where t.value ? a.attname)`,
-      [JSON.stringify(filterableColumns)],
+         and o.oprleft in (select unnest('{text,uuid,bool,int4,int8,float4,float8,date,timestamptz,numeric}'::regtype[]))`,
     );
-    expect(leaking).toStrictEqual([]);
-    const columns = await gateway.asSuperuser(
-      `select t.key || '.' || c as column,
-         exists (select from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
-                 where i.indrelid = ('public.' || t.key)::regclass and a.attname = c and a.attgenerated = '') as is_indexed
-       from jsonb_each($1) t, jsonb_array_elements_text(t.value) c`,
-      [JSON.stringify(filterableColumns)],
+    // The views of kinds have numeric columns, which PostgreSQL compares after the policies; no index of a table holds one.
+    expect(leaking).toStrictEqual([{ type: 'numeric' }]);
+    const indexed = await gateway.asSuperuser(
+      `select a.attrelid::regclass::text as table, a.attname from pg_index i
+         join pg_class c on c.oid = i.indrelid and c.relnamespace = 'public'::regnamespace
+         join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey) and a.atttypid = 'numeric'::regtype`,
     );
-    expect(columns.length).toBeGreaterThan(15);
-    expect(columns.filter(({ is_indexed }) => !is_indexed)).toStrictEqual([]);
+    expect(indexed).toStrictEqual([]);
   });
 
   describe('of a caller who may not see some rows', () => {
@@ -195,6 +230,66 @@ describe('a filter in GraphQL', () => {
       return answered;
     };
 
+    /** Each list, with a filter on each of its columns. */
+    const everyColumn = async () => {
+      const schema = await schemaOf('C');
+      const sample: Record<string, string[]> = {
+        StringFilter: [
+          '{ equalTo: "l-private" }',
+          '{ greaterThan: "quincunx-" }',
+          '{ in: ["quincunx-project", "zeugmatic-project"] }',
+        ],
+        UUIDFilter: [`{ greaterThan: "${MISSING}" }`],
+        DatetimeFilter: ['{ greaterThan: "2000-01-01T00:00:00Z" }'],
+        DateFilter: ['{ greaterThan: "2000-01-01" }'],
+        BigIntFilter: ['{ greaterThan: "0" }'],
+        BigFloatFilter: ['{ greaterThan: "0" }'],
+        BooleanFilter: ['{ equalTo: true }', '{ equalTo: false }'],
+      };
+      const answered: unknown[] = [];
+      for (const { name, args, type } of listsIn(schema)) {
+        const row = getNamedType(
+          (getNamedType(type) as GraphQLObjectType).getFields().nodes!.type,
+        ) as GraphQLObjectType;
+        const rows = `totalCount nodes { ${'id' in row.getFields() ? 'id' : '__typename'} }`;
+        const filter = getNamedType(args.find((argument) => argument.name === 'filter')!.type);
+        const columns = Object.values(isInputObjectType(filter) ? filter.getFields() : {});
+        const compared = columns
+          .filter((column) => !['and', 'or', 'not'].includes(column.name))
+          .flatMap((column) =>
+            (sample[String(column.type)] ?? ['{ greaterThan: 0 }']).map((given) => `{ ${column.name}: ${given} }`),
+          );
+        const lists = compared.map((given, n) => `a${n}: ${name}(filter: ${given}) { ${rows} }`);
+        const { data, errors } = await gateway.graphql('C', `{ ${lists.join(' ')} }`);
+        expect(errors, JSON.stringify([name, errors])).toBeUndefined();
+        answered.push([name, data]);
+      }
+      expect(answered.length).toBeGreaterThan(25);
+      return answered;
+    };
+
+    it('gives the same rows and counts for each column of each list whether those rows exist or not', async () => {
+      // What a search finds writes rows of its own, and nothing here searches.
+      const before = await everyColumn();
+      await gateway.sql(
+        'L',
+        `select save_memory('quincunx', scope => 'l-private', project_id => 'quincunx-project', thread_id => 'quincunx-t'),
+                assert_fact('quincunx', 'quincunx-is', '1', scope => 'l-private', project_id => 'quincunx-project'),
+                reflect('quincunx fails', 'failure', scope => 'l-private', project_id => 'quincunx-project')`,
+      );
+      await gateway.call('L', 'memory_store', {
+        items: [
+          {
+            kind: 'decision',
+            scope: 'l-private',
+            project_id: 'quincunx-project',
+            data: { title: 'quincunx', status: 'accepted', context: 'c', options: ['a'], outcome: 'a', rationale: 'r' },
+          },
+        ],
+      });
+      expect(await everyColumn()).toStrictEqual(before);
+    });
+
     it('gives the same rows, counts, pages and errors whether those rows exist or not', async () => {
       const before = await answers();
       const { ofL, ofOtherTenant, traces } = await plantHidden(gateway);
@@ -215,7 +310,7 @@ describe('a filter in GraphQL', () => {
               `query ($id: UUID!) {
                 memories(filter: { or: [{ packetId: { equalTo: $id } }, { packetId: { in: [$id] } }] }) { ${PAGE} { content } }
                 facts(filter: { sourcePacket: { equalTo: $id } }) { ${PAGE} { subject } }
-                auditLogs(filter: { rowId: { in: [$id] } }) { ${PAGE} { operation } }
+                admin { auditLogs(filter: { rowId: { in: [$id] } }) { ${PAGE} { operation } } }
               }`,
               { id },
             ),
@@ -256,7 +351,7 @@ describe('a filter in GraphQL', () => {
       { and: [null] },
     ])
       await refused('memories', filter);
-    await refused('auditLogs', { caller: { equalTo: 'C' } });
+    await refused('auditLogs', { queryText: { equalTo: 'C' } });
     await refused('entityRelationships', { confidence: { equalTo: 'high' } });
 
     for (const filter of [
@@ -287,10 +382,10 @@ describe('a filter in GraphQL', () => {
     expect((await gateway.graphql('C', list, { ids: ids(1_000) })).data.memories.totalCount).toBe(0);
     await tooMuch(list, { ids: ids(1_001) }, /at most 1000 conditions/);
     await tooMuch(
-      `query ($f: MemoryFilter) { ${Array.from({ length: 11 }, (_, n) => `...F @include(if: true) a${n}: scopes { nodes { ...S } }`).join(' ')} }
+      `query ($f: MemoryFilter, $v: MemoryVersionFilter) { ${Array.from({ length: 11 }, (_, n) => `...F @include(if: true) a${n}: memories(first: 1) { nodes { ...S } }`).join(' ')} }
        fragment F on Query { b: memories(filter: $f) { totalCount } }
-       fragment S on Scope { memories: memoriesByTenantIdAndScope(filter: $f) { totalCount } }`,
-      { f: { packetId: { in: ids(90) } } },
+       fragment S on Memory { versions(filter: $v) { totalCount } }`,
+      { f: { packetId: { in: ids(90) } }, v: { packetId: { in: ids(90) } } },
       /at most 1000 conditions/,
     );
     await tooMuch(

@@ -41,7 +41,7 @@ describe('the GraphQL API', () => {
     // A misspelt name brings names of the schema to mind, which is the same for all; never of rows.
     const { errors } = await gateway.graphql(
       'C',
-      '{ memorys(condition: { projectid: "quincunx" }) { nodes { contents } } }',
+      '{ memorys(filter: { projectid: { equalTo: "quincunx" } }) { nodes { contents } } }',
     );
     assertNoTrace(
       JSON.stringify(errors),
@@ -75,7 +75,7 @@ describe('the GraphQL API', () => {
   it('refuses requests at once that nest too deeply or contain cycles', async () => {
     for (const [open, close] of ['{}', '[]', '()'].map((pair) => [...pair] as [string, string])) {
       await refused(
-        `{ memories(condition: { projectId: ${open.repeat(50_000)}${close.repeat(50_000)} }) { totalCount } }`,
+        `{ memories(filter: { projectId: ${open.repeat(50_000)}${close.repeat(50_000)} }) { totalCount } }`,
         /brackets deep|tokens|Syntax/,
       );
     }

@@ -24,7 +24,7 @@ describe('typed memories over GraphQL', () => {
   afterAll(() => gateway.close());
 
   it('finds decisions by a field, each with its memory', async () => {
-    const query = `query ($status: String) { decisions(condition: { status: $status }, orderBy: TITLE_ASC) {
+    const query = `query ($status: String) { decisions(filter: { status: { equalTo: $status } }, orderBy: TITLE_ASC) {
       totalCount nodes { packetId title rationale memory { packetId kind title scope } } } }`;
     const { data, errors } = await gateway.graphql('C', query, { status: 'accepted' });
     expect(errors).toBeUndefined();
@@ -64,7 +64,7 @@ describe('typed memories over GraphQL', () => {
     const since = (await gateway.sql('L', 'select max(audit_id::text) as since from public.audit_log'))[0].since;
     const { data } = await gateway.graphql(
       'C',
-      'query Titles { decisions { nodes { title } } todos(condition: { scope: "developer" }) { nodes { text } } }',
+      'query Titles { decisions { nodes { title } } todos(filter: { scope: { equalTo: "developer" } }) { nodes { text } } }',
     );
     expect(Object.keys(data.decisions.nodes[0]), 'nothing is added to the answer').toStrictEqual(['title']);
     const rows = await gateway.sql(
@@ -94,7 +94,7 @@ describe('typed memories over GraphQL', () => {
   it('shows agents the rules of the kinds', async () => {
     const { data, errors } = await gateway.graphql(
       'C',
-      '{ memoryKinds(condition: { kind: "decision" }) { nodes { purpose identityFields fields { nodes { field type isRequired choices meaning } } } } }',
+      '{ memoryKinds(filter: { kind: { equalTo: "decision" } }) { nodes { purpose identityFields fields { nodes { field type isRequired choices meaning } } } } }',
     );
     expect(errors).toBeUndefined();
     const [kind] = data.memoryKinds.nodes;
@@ -104,15 +104,15 @@ describe('typed memories over GraphQL', () => {
   });
 
   it('lets only admins register a kind, and shows another tenant nothing of it', async () => {
-    const register = `mutation { registerMemoryKind(input: { kind: "customer", purpose: "A customer.", titleField: "name",
-      fields: [{ field: "name", is_required: true }] }) { memoryKind { kind fields { nodes { field } } } } }`;
+    const register = `mutation { admin { registerMemoryKind(kind: "customer", purpose: "A customer.", titleField: "name",
+      fields: [{ field: "name", is_required: true }]) { kind fields { nodes { field } } } } }`;
     const refused = await gateway.graphql('C', register);
     expect(refused.errors).toMatchObject([{ extensions: { code: 'SCOPE_DENIED' } }]);
-    expect((await gateway.query('L', register)).registerMemoryKind.memoryKind).toStrictEqual({
+    expect((await gateway.query('L', register)).admin.registerMemoryKind).toStrictEqual({
       kind: 'customer',
       fields: { nodes: [{ field: 'name' }] },
     });
-    const ask = '{ memoryKinds(condition: { kind: "customer" }) { totalCount } }';
+    const ask = '{ memoryKinds(filter: { kind: { equalTo: "customer" } }) { totalCount } }';
     expect((await gateway.query('C', ask)).memoryKinds.totalCount).toBe(1);
     const theirs = await addTenant(gateway, 'acme');
     const token = await gateway.token({ caller: 'C', tenantId: theirs['jwt.claims.tenant_id'] });
@@ -130,8 +130,11 @@ describe('typed memories over GraphQL', () => {
   });
 
   it('has nothing of schema cortex', async () => {
-    const { data } = await gateway.graphql('C', '{ __schema { queryType { fields { name } } } }');
-    const names = data.__schema.queryType.fields.map(({ name }: { name: string }) => name);
+    const { root, admin } = await gateway.query(
+      'C',
+      '{ root: __type(name: "Query") { fields { name } } admin: __type(name: "AdminQuery") { fields { name } } }',
+    );
+    const names = [...root.fields, ...admin.fields].map(({ name }: { name: string }) => name);
     expect(names).toContain('decisions');
     expect(names.filter((name: string) => /cortex|adr|Log?s$|eventAudit/.test(name))).toStrictEqual(['auditLogs']);
   });

@@ -106,8 +106,8 @@ describe('GraphQL', () => {
       await save('C', { content: `page ${n}`, projectId: 'paged', kind: n === 3 ? 'errand' : 'note' });
     const { data, errors } = await gateway.graphql(
       'C',
-      `{ memories(first: 2, orderBy: TIMESTAMP_DESC, condition: { projectId: "paged" }) { totalCount nodes { content } pageInfo { hasNextPage } }
-         errands: memories(condition: { projectId: "paged", kind: "errand" }) { nodes { content } } }`,
+      `{ memories(first: 2, orderBy: TIMESTAMP_DESC, filter: { projectId: { equalTo: "paged" } }) { totalCount nodes { content } pageInfo { hasNextPage } }
+         errands: memories(filter: { projectId: { equalTo: "paged" }, kind: { equalTo: "errand" } }) { nodes { content } } }`,
     );
     expect(errors).toBeUndefined();
     expect(data.memories).toStrictEqual({

@@ -27,14 +27,21 @@ describe('the GraphQL schema', () => {
     expect(printed).not.toMatch(/pendingEmbedding|idempotency_?keys?\b.*Connection/i);
   });
 
-  it('has a mutation for each operation and each function of administrators, and no others', () => {
-    const mutations = /^type Mutation \{([\s\S]*?)^\}/m
-      .exec(printed)?.[1]
-      ?.match(/^ {2}(\w+)\(/gm)
-      ?.map((line) => line.trim().slice(0, -1));
+  const fieldsOf = (type: string) =>
+    new RegExp(`^type ${type}.* {([\\s\\S]*?)^}`, 'm')
+      .exec(printed.replace(/"""[\s\S]*?"""/g, ''))?.[1]
+      ?.match(/^ {2}(\w+)(?=[(:])/gm)
+      ?.map((line) => line.trim());
+
+  it('has a mutation for each operation and each function of agents, and no others', () => {
     // Besides the operations, these functions of the database.
-    const functions = [
-      'addAlias',
+    const functions = ['addAlias', 'reflectOnTask', 'relate', 'restoreWorld', 'retractFact', 'snapshotWorld'];
+    const writing = operations.filter(({ isReadOnly }) => !isReadOnly).map(({ name }) => camelCase(name));
+    expect(fieldsOf('Mutation')).toStrictEqual(['admin', ...functions, ...writing].sort());
+  });
+
+  it('has each function of administrators in the field admin, and no others', () => {
+    expect(fieldsOf('AdminMutation')).toStrictEqual([
       'bindLogin',
       'createApiKey',
       'createOrg',
@@ -58,7 +65,6 @@ describe('the GraphQL schema', () => {
       'reactivateScope',
       'reactivateTenant',
       'reactivateUser',
-      'reflectOnTask',
       'refreshMemoryViews',
       'registerActor',
       'registerFieldIndex',
@@ -67,9 +73,6 @@ describe('the GraphQL schema', () => {
       'registerScope',
       'registerSecretException',
       'registerSecretPattern',
-      'relate',
-      'restoreWorld',
-      'retractFact',
       'revokeApiKey',
       'setArchiveSettings',
       'setExtractionSettings',
@@ -80,10 +83,21 @@ describe('the GraphQL schema', () => {
       'setStoragePrice',
       'setTenantLimits',
       'setWorldModelSettings',
-      'snapshotWorld',
-    ];
-    const writing = operations.filter(({ isReadOnly }) => !isReadOnly).map(({ name }) => camelCase(name));
-    expect(mutations).toStrictEqual([...functions, ...writing].sort());
+    ]);
+  });
+
+  it('is small enough to take in', () => {
+    const types = printed.match(/^(?:type|input|enum|interface|union|scalar) /gm)!;
+    expect(printed.split('\n').length).toBeLessThan(8_000);
+    expect(types.length).toBeLessThanOrEqual(280);
+    expect(fieldsOf('Query')!.length + fieldsOf('Mutation')!.length).toBeLessThanOrEqual(90);
+  });
+
+  it('says first where to start', () => {
+    for (const type of ['Query', 'Mutation'])
+      expect(printed).toMatch(
+        new RegExp(`"""\\n[^"]*searchMemory[^"]*saveMemory[^"]*memories[^"]*"""\\ntype ${type} `),
+      );
   });
 
   it('offers no way to use other claims than those of the token', () => {

@@ -24,7 +24,7 @@ describe('a value that does not fit its type', () => {
     for (let n = 0; n < 3000; n++) deep = { a: deep };
     for (const query of [
       'query ($where: JSON) { memories(where: $where) { totalCount } }',
-      'query ($where: JSON) { findFacts { tenantByTenantId { memoriesByTenantId(where: $where) { totalCount } } } }',
+      'query ($where: JSON) { searchMemory(query: "x") { hits { memory { relationships { nodes { memories(where: $where) { totalCount } } } } } } }',
     ])
       expect(await refusal(query, { where: deep })).toMatchObject({
         code: 'LIMIT_EXCEEDED',
@@ -116,8 +116,8 @@ describe('a value that does not fit its type', () => {
   });
 
   it('is refused with the field where it can not be stored', async () => {
-    const query = 'query ($c: EntityAliasCondition) { entityAliases(condition: $c) { totalCount } }';
-    expect(await refusal(query, { c: { aliasNormalized: 'a\0b' } })).toMatchObject({
+    const query = 'query ($f: EntityAliasFilter) { entityAliases(filter: $f) { totalCount } }';
+    expect(await refusal(query, { f: { aliasNormalized: { equalTo: 'a\0b' } } })).toMatchObject({
       code: 'INVALID_INPUT',
       field: 'aliasNormalized',
     });

@@ -14,7 +14,7 @@ describe('memories(where: …)', () => {
   });
 
   const ask = `query ($where: JSON, $first: Int, $after: Cursor) {
-    memories(where: $where, first: $first, after: $after, condition: { kind: "note" }) {
+    memories(where: $where, first: $first, after: $after, filter: { kind: { equalTo: "note" } }) {
       totalCount notice nodes { content } pageInfo { endCursor hasNextPage }
     }
   }`;
@@ -67,20 +67,17 @@ describe('memories(where: …)', () => {
     const index = (field: string) =>
       gateway.query(
         'L',
-        'mutation ($field: String!) { registerFieldIndex(input: { field: $field }) { fieldIndex { field createdBy } } }',
+        'mutation ($field: String!) { admin { registerFieldIndex(field: $field) { field createdBy } } }',
         { field },
       );
-    expect((await index('priority')).registerFieldIndex.fieldIndex).toStrictEqual({
+    expect((await index('priority')).admin.registerFieldIndex).toStrictEqual({
       field: 'priority',
       createdBy: 'L',
     });
     expect(await list('C', where)).toMatchObject({ contents: ['one'], notice: null });
     const { fieldIndices } = await gateway.query('C', '{ fieldIndices { nodes { field } } }');
     expect(fieldIndices.nodes).toStrictEqual([{ field: 'priority' }]);
-    const { dropFieldIndex } = await gateway.query(
-      'L',
-      'mutation { dropFieldIndex(input: { field: "priority" }) { wasThere } }',
-    );
-    expect(dropFieldIndex).toStrictEqual({ wasThere: true });
+    const { admin } = await gateway.query('L', 'mutation { admin { dropFieldIndex(field: "priority") } }');
+    expect(admin).toStrictEqual({ dropFieldIndex: true });
   });
 });

@@ -76,10 +76,10 @@ async function auditHead(url: string): Promise<string | null> {
   const response = await fetch(`${url}/graphql`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ query: '{ auditHead { hash } }' }),
+    body: JSON.stringify({ query: '{ admin { auditHead { hash } } }' }),
   });
-  const { data } = (await response.json()) as { data?: { auditHead: { hash: string } | null } };
-  return data?.auditHead?.hash ?? null;
+  const { data } = (await response.json()) as { data?: { admin: { auditHead: { hash: string } | null } } };
+  return data?.admin.auditHead?.hash ?? null;
 }
 
 describe('a server after kill -9', () => {

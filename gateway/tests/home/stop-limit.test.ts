@@ -126,7 +126,7 @@ describe('a stop', () => {
     chat.answer = () => ({ hang: true });
     await graphql(
       server.url,
-      'mutation { setExtractionSettings(input: { isEnabled: true, kinds: ["note"] }) { clientMutationId } }',
+      'mutation { admin { setExtractionSettings(isEnabled: true, kinds: ["note"]) { isEnabled } } }',
     );
     await save(server.url, 'The lighthouse at Roca uses a lamp of 1887.');
     await eventually(() => chat.asked.length > 0);
@@ -139,7 +139,7 @@ describe('a stop', () => {
     chat.answer = () => ({ hang: true });
     await graphql(
       first.url,
-      'mutation { setExtractionSettings(input: { isEnabled: true, kinds: ["note"], writesSummaries: true }) { clientMutationId } }',
+      'mutation { admin { setExtractionSettings(isEnabled: true, kinds: ["note"], writesSummaries: true) { isEnabled } } }',
     );
     for (let step = 0; step < 6; step++) {
       await callTool(first.url, home.key('C'), 'save_memory', {

@@ -53,7 +53,11 @@ function waysFrom(roots: readonly GraphQLObjectType[]): Map<string, Step[]> {
     for (const field of Object.values(owner.getFields())) {
       const next = getNamedType(field.type);
       if (!isObjectType(next) || ways.has(next.name)) continue;
-      const detour = field.args.some(isRequired) ? 10 : field.name === 'node' || field.name === 'query' ? 5 : 1;
+      const detour = field.args.some(isRequired)
+        ? 10
+        : field.name === 'node' || field.name === 'query' || field.name === 'admin'
+          ? 5
+          : 1;
       open.push({ owner: next, cost: cost + detour, path: [...path, { owner, field }] });
     }
   }
@@ -136,8 +140,9 @@ function selectionOf(dice: Dice, field: Field, depth = 0): string {
   if (!isObjectType(type)) return '';
   const fields = Object.values(type.getFields()).filter(({ args }) => !args.some(isRequired));
   const leaves = fields.filter(({ type }) => isLeafType(getNamedType(type)));
-  const isConnection = 'edges' in type.getFields();
-  const names = new Set(['__typename', ...(isConnection ? ['edges { cursor }', 'pageInfo { endCursor }'] : [])]);
+  const isConnection = 'pageInfo' in type.getFields();
+  const cursors = 'edges' in type.getFields() ? ['edges { cursor }'] : [];
+  const names = new Set(['__typename', ...(isConnection ? [...cursors, 'pageInfo { endCursor }'] : [])]);
   for (let n = 0; n < 3 && leaves.length > 0; n++) names.add(dice.pick(leaves).name);
   const others = fields.filter(({ name, type }) => name !== 'query' && !isLeafType(getNamedType(type)));
   if (depth < 2 && others.length > 0) {

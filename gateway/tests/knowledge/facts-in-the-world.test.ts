@@ -28,10 +28,10 @@ describe('a fact in the world model', () => {
     const keepOut = (takesFacts: boolean) =>
       gateway.query(
         'L',
-        'mutation ($takesFacts: Boolean!) { setWorldModelSettings(input: { takesFacts: $takesFacts }) { worldModelSettings { takesFacts } } }',
+        'mutation ($takesFacts: Boolean!) { admin { setWorldModelSettings(takesFacts: $takesFacts) { takesFacts } } }',
         { takesFacts },
       );
-    expect((await keepOut(false)).setWorldModelSettings.worldModelSettings).toStrictEqual({ takesFacts: false });
+    expect((await keepOut(false)).admin.setWorldModelSettings).toStrictEqual({ takesFacts: false });
     const refused = await gateway.tool('C', 'assert_fact', { ...fact, object: 'Cem', into_world: true });
     expect(refused.text).toMatch(/L9VAL.*into_world: this tenant keeps facts out/);
     await keepOut(true);

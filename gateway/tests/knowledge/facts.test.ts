@@ -23,9 +23,9 @@ describe('facts', () => {
   it('leads over GraphQL from a memory to its facts, and on to those that superseded them', async () => {
     const registered = await gateway.graphql(
       'L',
-      'mutation { registerPredicate(input: { predicate: "deploys on", isSingleValued: true }) { predicate { predicate isSingleValued } } }',
+      'mutation { admin { registerPredicate(predicate: "deploys on", isSingleValued: true) { predicate isSingleValued } } }',
     );
-    expect(registered.data.registerPredicate.predicate).toStrictEqual({
+    expect(registered.data.admin.registerPredicate).toStrictEqual({
       predicate: 'deploys on',
       isSingleValued: true,
     });
@@ -52,7 +52,7 @@ describe('facts', () => {
       `query ($id: UUID!) {
          memoryByPacketId(packetId: $id) { contradictionCount facts { nodes {
            object validTo supersededBy { object evidence { nodes { memory { content } } } } } } }
-         facts(condition: { subjectNormalized: "billing" }) { totalCount }
+         facts(filter: { subjectNormalized: { equalTo: "billing" } }) { totalCount }
          findFacts(subject: "billing") { object confidence sourceMemory { content } }
          old: findFacts(subject: "billing", validAt: "${new Date(Date.parse(first.validFrom) + 1).toISOString()}") { object }
          factsAsOf(subject: "billing") { validTo fact { object } replaced { object } }

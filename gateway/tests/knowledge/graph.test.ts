@@ -70,7 +70,7 @@ describe('the entity graph', () => {
 
     const EXPLORE = `{ exploreGraph(entity: "BUS ", depth: 1) { isTruncated }
       bus: exploreGraph(entity: "the bus") { entity knownAs isTruncated paths { entity confidence depth steps { relationshipType direction confidence relationshipIds } } }
-      entityRelationships(condition: { targetNormalized: "kafka" }) { totalCount }
+      entityRelationships(filter: { targetNormalized: { equalTo: "kafka" } }) { totalCount }
       all: entityRelationships { totalCount } }`;
     const mine = await gateway.query('C', EXPLORE);
     expect(mine.bus.paths).toStrictEqual([

@@ -94,8 +94,8 @@ describe('reflect and recall_lessons', () => {
           lessons { score priority content reflection { timesSeen } memory { packetId } }
           searched { mode scopes vectors }
         }
-        reflections(first: 5, condition: { projectId: "shop" }) { nodes { content } totalCount }
-        taskReflections(first: 5, condition: { taskId: "SHOP-7" }) { nodes { description } }
+        reflections(first: 5, filter: { projectId: { equalTo: "shop" } }) { nodes { content } totalCount }
+        taskReflections(first: 5, filter: { taskId: { equalTo: "SHOP-7" } }) { nodes { description } }
       }`,
     );
     expect(recalled.errors).toBeUndefined();
@@ -113,7 +113,7 @@ describe('reflect and recall_lessons', () => {
     await gateway.call('C', 'reflect', args);
     const { taskReflections } = await gateway.query(
       'C',
-      '{ taskReflections(condition: { taskId: "SHOP-8" }) { nodes { outcome lessonsLearned } } }',
+      '{ taskReflections(filter: { taskId: { equalTo: "SHOP-8" } }) { nodes { outcome lessonsLearned } } }',
     );
     expect(taskReflections.nodes).toStrictEqual([
       { outcome: 'unknown', lessonsLearned: ['Indexes are built at night.'] },
@@ -138,15 +138,15 @@ describe('reflect and recall_lessons', () => {
       'C',
       `query ($id: UUID!, $packet: UUID!) {
         reflectionByReflectionId(reflectionId: $id) { content }
-        reflectionBySourcePacket(sourcePacket: $packet) { content }
-        reflections(condition: { scope: "l-private" }) { totalCount }
+        bySource: reflections(filter: { sourcePacket: { equalTo: $packet } }) { nodes { content } }
+        reflections(filter: { scope: { equalTo: "l-private" } }) { totalCount }
         recallLessons(query: "heron sold", scopes: ["l-private"]) { lessons { content } searched { scopes candidates } }
       }`,
       { id, packet },
     );
     expect(data).toStrictEqual({
       reflectionByReflectionId: null,
-      reflectionBySourcePacket: null,
+      bySource: { nodes: [] },
       reflections: { totalCount: 0 },
       recallLessons: { lessons: [], searched: { scopes: [], candidates: 0 } },
     });

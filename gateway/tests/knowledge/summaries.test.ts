@@ -105,7 +105,7 @@ describe('summarize', () => {
       }`,
       { ids: [id, hidden] },
     );
-    const list = `{ memorySummaries(condition: { scopeValue: "alone" }) { nodes { scope summaryText memory { summary { scopeType } } } totalCount } }`;
+    const list = `{ memorySummaries(filter: { scopeValue: { equalTo: "alone" } }) { nodes { scope summaryText memory { summary { scopeType } } } totalCount } }`;
     expect((await gateway.graphql('L', list)).data.memorySummaries.totalCount).toBe(2);
     expect((await gateway.graphql('C', list)).data.memorySummaries).toStrictEqual({
       nodes: [{ scope: 'developer', summaryText: 'It is alone.', memory: { summary: { scopeType: 'thread' } } }],

@@ -31,7 +31,7 @@ describe('the walk from memories to knowledge', () => {
   it('records a decision, its facts and a private plan for L', async () => {
     await gateway.query(
       'L',
-      'mutation { registerPredicate(input: { predicate: "goes out on", isSingleValued: true }) { predicate { isSingleValued } } }',
+      'mutation { admin { registerPredicate(predicate: "goes out on", isSingleValued: true) { isSingleValued } } }',
     );
     decision = await gateway.save('L', 'Decided: the website goes out on Tuesdays.', { kind: 'finding' });
     const { fact } = await gateway.call('L', 'assert_fact', {
@@ -210,11 +210,11 @@ describe('the walk from memories to knowledge', () => {
   it('removes every trace of an erased memory', async () => {
     const { data, errors } = await gateway.graphql(
       'L',
-      'mutation ($id: UUID!) { eraseMemory(input: { packetId: $id, reason: "sold" }) { result { memories } } }',
+      'mutation ($id: UUID!) { admin { eraseMemory(packetId: $id, reason: "sold") { memories } } }',
       { id: plan },
     );
     expect(errors, JSON.stringify(errors)).toBeUndefined();
-    expect(data.eraseMemory.result.memories).toBeGreaterThanOrEqual(1);
+    expect(data.admin.eraseMemory.memories).toBeGreaterThanOrEqual(1);
     const left = await gateway.query(
       'L',
       `{

@@ -61,7 +61,7 @@ describe('the world model through the APIs', () => {
       'C',
       `query ($id: UUID!) {
         worldModelEntities { nodes { entityId } totalCount }
-        worldModelUpdates(condition: { audienceId: $id }) { nodes { content } totalCount }
+        worldModelUpdates(filter: { audienceId: { equalTo: $id } }) { nodes { content } totalCount }
         memoryByPacketId(packetId: "${result.source_packet}") { content worldModelUpdates { totalCount } }
       }`,
       { id: result.audience_id },
@@ -150,7 +150,7 @@ describe('the world model through the APIs', () => {
     });
     const { agentMemoryEvents, reasoningTraces } = await gateway.query(
       'C',
-      `{ agentMemoryEvents(condition: { eventType: "done" }) { nodes { agentId content memory { content event { eventType } } } }
+      `{ agentMemoryEvents(filter: { eventType: { equalTo: "done" } }) { nodes { agentId content memory { content event { eventType } } } }
          reasoningTraces { nodes { steps memory { kind reasoningTrace { steps } } } } }`,
     );
     expect(agentMemoryEvents.nodes).toStrictEqual([

@@ -119,12 +119,11 @@ describe('l9-memory mcp, while the server starts', () => {
       method: 'POST',
       headers: { authorization: `Bearer ${home.key('L')}`, 'content-type': 'application/json' },
       body: JSON.stringify({
-        query:
-          'mutation { createApiKey(input: { name: "narrow", caller: "C", toolSets: ["knowledge"] }) { apiKey { apiKey } } }',
+        query: 'mutation { admin { createApiKey(name: "narrow", caller: "C", toolSets: ["knowledge"]) { apiKey } } }',
       }),
     });
     const { data } = (await response.json()) as Message;
-    const key = data.createApiKey.apiKey.apiKey as string;
+    const key = data.admin.createApiKey.apiKey as string;
     kill(server.pid, 'SIGTERM');
     await server.exit;
 

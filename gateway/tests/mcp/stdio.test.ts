@@ -299,7 +299,7 @@ describe('l9-memory mcp', () => {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
         body: JSON.stringify({
-          query: `mutation { registerActor(input: { caller: "C", writesPerMinute: ${writes} }) { actor { caller } } }`,
+          query: `mutation { admin { registerActor(caller: "C", writesPerMinute: ${writes}) { caller } } }`,
         }),
       });
       expect(((await response.json()) as { errors?: unknown }).errors).toBeUndefined();

@@ -179,12 +179,13 @@ describe('tool sets', () => {
 
   describe('a key with tool sets', () => {
     const create = async (toolSets: string[] | null, caller = 'C') => {
-      const { createApiKey } = await gateway.query(
+      const { admin } = await gateway.query(
         'L',
-        'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { apiKey keyId } } }',
-        { input: { name: 'narrow', caller, toolSets } },
+        `mutation ($caller: String, $toolSets: [String!]) {
+          admin { createApiKey(name: "narrow", caller: $caller, toolSets: $toolSets) { apiKey keyId } } }`,
+        { caller, toolSets },
       );
-      const { apiKey, keyId } = createApiKey.apiKey as { apiKey: string; keyId: string };
+      const { apiKey, keyId } = admin.createApiKey as { apiKey: string; keyId: string };
       const connect = async (tools = '') => {
         const client = new Client({ name: 'narrow', version: '1' });
         const url = new URL(`${gateway.instance.url}/mcp${tools}`);

@@ -29,8 +29,12 @@ describe('an archived memory', () => {
       .map(({ packet_id }: { packet_id: string }) => packet_id)
       .sort();
   const list = async (args: string) =>
-    (await gateway.query('C', `{ memories(condition: { projectId: "l9" } ${args}) { totalCount nodes { packetId } } }`))
-      .memories;
+    (
+      await gateway.query(
+        'C',
+        `{ memories(filter: { projectId: { equalTo: "l9" } } ${args}) { totalCount nodes { packetId } } }`,
+      )
+    ).memories;
 
   it.each(['lexical', 'semantic', 'hybrid'])('is found by a %s search only with include_archived', async (mode) => {
     expect(await search({ mode })).toStrictEqual([open]);

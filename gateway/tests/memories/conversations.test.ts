@@ -40,7 +40,7 @@ describe('a conversation', () => {
     const data = await graphql(
       `query ($id: UUID!) {
         getMemory(packetId: $id) { ${FIELDS} }
-        memories(condition: { threadId: "g" }, orderBy: CREATED_AT_DESC) { nodes { ${FIELDS} } }
+        memories(filter: { threadId: { equalTo: "g" } }, orderBy: CREATED_AT_DESC) { nodes { ${FIELDS} } }
         searchMemory(query: "heron", mode: lexical, speaker: "ann", until: "2023-06-01T00:00:00Z") { hits { ${FIELDS} } }
         nobody: searchMemory(query: "heron", mode: lexical, speaker: "Ben") { hits { ${FIELDS} } }
       }`,
@@ -95,7 +95,7 @@ describe('a conversation', () => {
     expect(statuses).toStrictEqual(['inserted', 'inserted', 'inserted', 'skipped_dedupe']);
     expect(data.d.memory).toStrictEqual({ ...data.a.memory });
     const { memories } = await graphql(
-      '{ memories(condition: { threadId: "batch" }, orderBy: TIMESTAMP_ASC) { nodes { content } } }',
+      '{ memories(filter: { threadId: { equalTo: "batch" } }, orderBy: TIMESTAMP_ASC) { nodes { content } } }',
     );
     expect(memories.nodes.map(({ content }: { content: string }) => content)).toStrictEqual([
       'Ann: Thanks!',

@@ -255,16 +255,16 @@ describe('the project of a working copy', () => {
     const lists = `{
       here: searchMemory(query: "crane", mode: lexical) { hits { branch } }
       all: searchMemory(query: "crane", mode: lexical, branch: "*") { hits { branch } }
-      condition: memories(condition: { projectId: "shop", branch: "other" }) { nodes { branch } }
-      filter: memories(filter: { branch: { in: ["main", "other"] } }, orderBy: [BRANCH_DESC], condition: { projectId: "shop" }) {
+      one: memories(filter: { projectId: { equalTo: "shop" }, branch: { equalTo: "other" } }) { nodes { branch } }
+      both: memories(filter: { branch: { in: ["main", "other"] }, projectId: { equalTo: "shop" } }, orderBy: [BRANCH_DESC]) {
         nodes { branch }
       }
     }`;
     expect(await inBranch(lists)).toMatchObject({
       here: { hits: [{ branch: 'main' }] },
       all: { hits: [{}, {}] },
-      condition: { nodes: [{ branch: 'other' }] },
-      filter: { nodes: [{ branch: 'other' }, { branch: 'main' }] },
+      one: { nodes: [{ branch: 'other' }] },
+      both: { nodes: [{ branch: 'other' }, { branch: 'main' }] },
     });
   });
 });

@@ -212,9 +212,9 @@ describe('search_memory over the APIs', () => {
     it('changes search settings for an admin', async () => {
       const { data } = await gateway.graphql(
         'L',
-        'mutation { setSearchSettings(input: { importanceBoost: 0.06 }) { searchSettings { importanceBoost lexicalWeight } } }',
+        'mutation { admin { setSearchSettings(importanceBoost: 0.06) { importanceBoost lexicalWeight } } }',
       );
-      expect(data.setSearchSettings.searchSettings).toStrictEqual({ importanceBoost: 0.06, lexicalWeight: 0.4 });
+      expect(data.admin.setSearchSettings).toStrictEqual({ importanceBoost: 0.06, lexicalWeight: 0.4 });
     });
   });
 });

@@ -11,15 +11,29 @@ import {
   valueFromASTUntyped,
 } from 'postgraphile/graphql';
 import { isObject } from '../../operations/read-input.ts';
+import { ADMIN_MUTATION, ADMIN_QUERY } from './admin.ts';
 import { type Asked, fieldsIn } from './selections.ts';
 
 type Value = Record<string, unknown>;
+
+export const adminTypesOf = (schema: GraphQLSchema) =>
+  [ADMIN_QUERY, ADMIN_MUTATION].map((name) => schema.getType(name));
 
 export const toObject = (value: unknown): Value => (isObject(value) ? value : {});
 
 /** The arguments of a field, with the values of their variables. */
 export function argumentsOf({ arguments: given = [] }: FieldNode, variables: Asked['variables']): Value {
   return Object.fromEntries(given.map(({ name, value }) => [name.value, valueFromASTUntyped(value, variables)]));
+}
+
+/** The value that a filter asks for in this field, wherever all of its conditions must hold. */
+export function valueInFilter(filter: unknown, field: string): string | null {
+  const { [field]: comparison, and } = toObject(filter);
+  const { equalTo, in: list } = toObject(comparison);
+  const value = Array.isArray(list) && list.length === 1 ? list[0] : equalTo;
+  if (typeof value === 'string' && value !== '') return value;
+  if (!Array.isArray(and)) return null;
+  return and.map((inner) => valueInFilter(inner, field)).find((found) => found !== null) ?? null;
 }
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
@@ -47,20 +61,32 @@ export function fieldsAlong(
   return along;
 }
 
+/** The field of the request that an error on this path is about, as the audit log names it: in `admin`, the one in it. */
+export function fieldAt(asked: Asked & { schema: GraphQLSchema }, path: readonly (string | number)[]): string | null {
+  const [top, inner] = path.map(String);
+  const [called] = fieldsAlong(asked, path.slice(0, 1));
+  if (top === undefined || called?.field.name !== 'admin') return top ?? null;
+  const type = getNamedType(called.field.type);
+  const { selectionSet } = called.node;
+  if (inner !== undefined || !isObjectType(type) || !selectionSet) return `${top}.${inner}`;
+  return `${top}.${[...fieldsIn(asked.schema, asked.fragments, type, [selectionSet]).keys()].join(', ')}`;
+}
+
 /** The project, scope and memory that the query or mutation on this path of the answer was called with, itself or in its input. */
 export function askedAt(
   asked: Asked & { schema: GraphQLSchema },
   path: readonly (string | number)[],
 ): { projectId: string | null; scope: string | null; packetId: string | null } {
   const { schema, operation, variables } = asked;
-  // Query is a field of itself, too, and of what mutations return.
-  const roots = [schema.getRootType(operation.operation), schema.getQueryType()];
+  // What mutations return has Query as a field, and both have the field admin.
+  const roots = [schema.getRootType(operation.operation), schema.getQueryType(), ...adminTypesOf(schema)];
   const called = fieldsAlong(asked, path).findLast(({ parent }) => roots.includes(parent));
   const given = called ? argumentsOf(called.node, variables) : {};
-  const places = [given, toObject(given.input), toObject(given.condition)];
   const text = (name: string) => {
-    const isGiven = (one: unknown): one is string => typeof one === 'string' && one !== '';
-    return places.map((values) => values[name]).find(isGiven) ?? null;
+    const isText = (one: unknown): one is string => typeof one === 'string' && one !== '';
+    return (
+      [given, toObject(given.input)].map((values) => values[name]).find(isText) ?? valueInFilter(given.filter, name)
+    );
   };
   const packetId = text('packetId');
   return {

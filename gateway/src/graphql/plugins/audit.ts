@@ -4,7 +4,13 @@
 import type { Response } from 'express';
 import type { Logger } from 'pino';
 import type { PgResource, PgResourceParameter } from 'postgraphile/@dataplan/pg';
-import { type DocumentNode, type FieldNode, GraphQLError, isObjectType } from 'postgraphile/graphql';
+import {
+  type DocumentNode,
+  type FieldNode,
+  GraphQLError,
+  type GraphQLObjectType,
+  isObjectType,
+} from 'postgraphile/graphql';
 import type { Refusals } from '../../audit/refusals.ts';
 import { challenge } from '../../auth/challenge.ts';
 import { type Identity, toSettings } from '../../auth/identity.ts';
@@ -15,8 +21,9 @@ import { callInTransaction } from '../../database/transaction.ts';
 import { noteRefusal } from '../../http/log-refusals.ts';
 import { camelCase } from '../../operations/graphql-types.ts';
 import { operations } from '../../operations/index.ts';
+import { ADMIN_QUERY } from './admin.ts';
 import type { Answer, Edit, ShownError } from './answers.ts';
-import { askedAt } from './arguments.ts';
+import { askedAt, fieldAt } from './arguments.ts';
 import { extendDocument, type Request, rowsRead } from './rows-read.ts';
 import { addUp, askedIn } from './selections.ts';
 
@@ -114,7 +121,7 @@ export function createAudit({ database, refusals, logger, audited }: AuditOption
         ...(request && path && askedAt(request, path)),
         details: {
           operation_name: request?.operation.name?.value.slice(0, 200) ?? null,
-          path: path?.[0] ?? null,
+          path: (request && path && fieldAt(request, path)?.slice(0, 200)) ?? null,
         },
       },
       { code, sqlstate, field },
@@ -127,7 +134,10 @@ export function createAudit({ database, refusals, logger, audited }: AuditOption
     schema: {
       hooks: {
         finalize(schema, build) {
-          const fields = schema.getQueryType()!.getFields();
+          const fields = {
+            ...schema.getQueryType()!.getFields(),
+            ...(schema.getType(ADMIN_QUERY) as GraphQLObjectType).getFields(),
+          };
           for (const resource of Object.values(build.pgResources)) {
             const { codec } = resource;
             const functionName = resource.extensions?.pg?.name;

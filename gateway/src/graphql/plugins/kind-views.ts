@@ -43,7 +43,7 @@ export const kindViewsPlugin = pgSmartTags(
     {
       kind: 'attribute',
       match: (attribute) => isKindColumn(attribute) && !unsearched.has(typeOf(attribute)),
-      tags: { behavior: '+condition +orderBy +attribute:filterBy +attribute:orderBy' },
+      tags: { behavior: '+attribute:filterBy +attribute:orderBy' },
     },
     {
       kind: 'attribute',

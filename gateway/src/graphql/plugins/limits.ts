@@ -14,7 +14,7 @@ import {
 } from 'postgraphile/graphql';
 import { KnownError } from '../../base/errors.ts';
 import { withoutValues } from '../../input/echo.ts';
-import { addUp, askedIn } from './selections.ts';
+import { addUp, askedIn, countCalls } from './selections.ts';
 
 // Checking a document takes time that grows with the square of its length.
 const MAX_TOKENS = 4_000;
@@ -51,7 +51,7 @@ function breadthLimit(context: ValidationContext) {
   return {
     OperationDefinition({ selectionSet }: OperationDefinitionNode) {
       const report = (reason: string) => context.reportError(new GraphQLError(reason, { extensions }));
-      if (addUp(selectionSet, () => 1, fragmentNamed, false) > MAX_ROOT_FIELDS)
+      if (countCalls(selectionSet, fragmentNamed) > MAX_ROOT_FIELDS)
         report(`query: at most ${MAX_ROOT_FIELDS} fields at the top`);
       else if (addUp(selectionSet, () => 1, fragmentNamed) > MAX_FIELDS) report(`query: at most ${MAX_FIELDS} fields`);
     },

@@ -34,8 +34,11 @@ function limitPages(schema: GraphQLSchema): void {
       const { plan } = field.extensions.grafast ?? {};
       // Operations that return a list page it themselves.
       if (!first?.extensions.grafast || !plan) continue;
-      first.description = `Only read the first \`n\` values of the set: ${DEFAULT_PAGE} by default, at most ${MAX_PAGE}.`;
-      if (last) last.description = `Only read the last \`n\` values of the set: at most ${MAX_PAGE}.`;
+      // Where callers begin; docs/reference/graphql.md says it for all.
+      if (type === schema.getQueryType() && field.name === 'memories') {
+        first.description = `The first rows: ${DEFAULT_PAGE} by default, at most ${MAX_PAGE}.`;
+        last!.description = `The last rows: at most ${MAX_PAGE}.`;
+      }
       first.extensions = {};
       field.extensions = {
         ...field.extensions,

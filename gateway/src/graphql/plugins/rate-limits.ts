@@ -1,4 +1,4 @@
-// Counts the fields at the top of a request: each is a call of its own.
+// Counts the fields at the top of a request, and those in `admin`: each is a call of its own.
 import type { Request } from 'express';
 import type { Logger } from 'pino';
 import { type ExecutionArgs, GraphQLError, OperationTypeNode } from 'postgraphile/graphql';
@@ -8,7 +8,7 @@ import type { CallKind, RateLimits } from '../../auth/rate-limits.ts';
 import { addressOf } from '../../auth/request.ts';
 import { errorExtensions, KnownError, SQLSTATE, toPublicError } from '../../base/errors.ts';
 import type { Edit } from './answers.ts';
-import { addUp, askedIn } from './selections.ts';
+import { askedIn, countCalls } from './selections.ts';
 
 export interface RateLimitsPluginOptions {
   rateLimits: Pick<RateLimits, 'countCalls'>;
@@ -44,12 +44,7 @@ export function createRateLimits({ rateLimits, denials, logger }: RateLimitsPlug
     const { operation, fragments } = asked;
     return {
       kind: operation.operation === OperationTypeNode.MUTATION ? 'writes' : 'reads',
-      calls: addUp(
-        operation.selectionSet,
-        () => 1,
-        (name) => fragments.get(name),
-        false,
-      ),
+      calls: countCalls(operation.selectionSet, (name) => fragments.get(name)),
     };
   };
 

@@ -17,7 +17,8 @@ import {
   visitWithTypeInfo,
 } from 'postgraphile/graphql';
 import { isObject } from '../../operations/read-input.ts';
-import { argumentsOf, toObject } from './arguments.ts';
+import { ADMIN_MUTATION, ADMIN_QUERY } from './admin.ts';
+import { argumentsOf, toObject, valueInFilter } from './arguments.ts';
 import { type Asked, fieldsIn } from './selections.ts';
 
 /** The tables and functions that types and fields of the schema stand for. */
@@ -238,13 +239,13 @@ export function rowsRead(request: Request, data: unknown, { tables, queries, att
     direct ? direct.name : (tables.get((rowOf(type) ?? type).name) ?? null);
 
   const directOf = (parent: GraphQLObjectType, field: string, type: GraphQLObjectType, direct: Direct): Direct => {
-    if (parent === schema.getQueryType()) {
+    if (parent === schema.getQueryType() || parent.name === ADMIN_QUERY) {
       const source = queries.get(field);
       if (source?.isAudited) return { name: null };
       return source && !tables.has((rowOf(type) ?? type).name) ? { name: source.name } : undefined;
     }
     // Rows that a mutation returns because it wrote them are audited as written.
-    if (parent.name.endsWith('Payload')) return { name: null };
+    if (parent.name.endsWith('Payload') || parent.name === ADMIN_MUTATION) return { name: null };
     if (isPage(parent)) return direct;
     return direct?.name === null && attributes.has(`${parent.name}.${field}`) ? direct : undefined;
   };
@@ -253,9 +254,12 @@ export function rowsRead(request: Request, data: unknown, { tables, queries, att
   const noteAsked = (name: string, node: FieldNode) => {
     add(name, 0);
     const given = argumentsOf(node, variables);
-    for (const { projectId, scope } of [given, toObject(given.condition)]) {
-      if (typeof projectId === 'string' && projectId !== '') askedProjects.add(projectId);
-      if (typeof scope === 'string' && scope !== '') askedScopes.add(scope);
+    for (const [name, asked] of [
+      ['projectId', askedProjects],
+      ['scope', askedScopes],
+    ] as const) {
+      const value = given[name] ?? valueInFilter(given.filter, name);
+      if (typeof value === 'string' && value !== '') asked.add(value);
     }
   };
 

@@ -66,11 +66,28 @@ export function fieldsIn(
   return into;
 }
 
+type FragmentNamed = (name: string) => FragmentDefinitionNode | null | undefined;
+
+/** How many fields a request calls: those at its top, of which `admin` counts as the fields in it. */
+export const countCalls = (selectionSet: SelectionSetNode, fragmentNamed: FragmentNamed): number =>
+  addUp(
+    selectionSet,
+    ({ name, selectionSet: inner }) =>
+      name.value === 'admin' && inner
+        ? Math.max(
+            1,
+            addUp(inner, () => 1, fragmentNamed, false),
+          )
+        : 1,
+    fragmentNamed,
+    false,
+  );
+
 /** Adds up the costs of fields. A fragment counts each time it is spread. */
 export function addUp(
   selectionSet: SelectionSetNode,
   costOf: (field: FieldNode) => number,
-  fragmentNamed: (name: string) => FragmentDefinitionNode | null | undefined,
+  fragmentNamed: FragmentNamed,
   isDeep = true,
 ): number {
   const known = new Map<FragmentDefinitionNode, number>();

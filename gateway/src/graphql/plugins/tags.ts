@@ -2,8 +2,8 @@
 import { jsonPgSmartTags } from 'postgraphile/utils';
 
 // Its index serves queries of the database itself.
-const unsearchable = { behavior: '-condition -orderBy -attribute:filterBy -attribute:orderBy' };
-const searchable = { behavior: '+condition +orderBy +attribute:filterBy +attribute:orderBy' };
+const unsearchable = { behavior: '-attribute:filterBy -attribute:orderBy' };
+const searchable = { behavior: '+attribute:filterBy +attribute:orderBy' };
 
 export const tagsPlugin = jsonPgSmartTags({
   version: 1,
@@ -249,37 +249,15 @@ export const tagsPlugin = jsonPgSmartTags({
       // The name of the result in the payload of a mutation.
       ...Object.fromEntries(
         Object.entries({
-          tenant: [
-            'create_tenant',
-            'deactivate_tenant',
-            'reactivate_tenant',
-            'set_query_text_audit',
-            'set_tenant_limits',
-          ],
-          org: ['create_org', 'deactivate_org', 'reactivate_org'],
-          user: ['create_user', 'deactivate_user', 'reactivate_user'],
-          scope: ['register_scope', 'deactivate_scope', 'reactivate_scope'],
-          actor: ['register_actor', 'deactivate_actor', 'reactivate_actor', 'bind_login'],
-          searchSettings: ['set_search_settings'],
-          secretSettings: ['set_secret_settings'],
-          secretPattern: ['register_secret_pattern', 'deactivate_secret_pattern'],
-          secretException: ['register_secret_exception', 'deactivate_secret_exception'],
-          extractionSettings: ['set_extraction_settings'],
-          worldModelSettings: ['set_world_model_settings'],
-          fieldIndex: ['register_field_index'],
-          memoryKind: ['register_memory_kind'],
-          wasThere: ['drop_field_index'],
-          apiKey: ['create_api_key', 'revoke_api_key'],
-          fact: ['retract_fact'],
-          predicate: ['register_predicate'],
-          relationship: ['relate'],
-          alias: ['add_alias'],
-          update: ['restore_world'],
-          snapshot: ['snapshot_world'],
-        }).flatMap(([resultFieldName, names]) =>
-          names.map((name) => [`public.${name}`, { tags: { resultFieldName } }]),
-        ),
+          retract_fact: 'fact',
+          relate: 'relationship',
+          add_alias: 'alias',
+          restore_world: 'update',
+          snapshot_world: 'snapshot',
+        }).map(([name, resultFieldName]) => [`public.${name}`, { tags: { resultFieldName } }]),
       ),
+      'public.find_secrets': { tags: { behavior: '-connection +list' } },
+      'public.memory_views_status': { tags: { behavior: '-connection +list' } },
       // summarize saves summaries.
       'public.save_summary': { tags: { behavior: '-*' } },
       // For administrators of the database, who use SQL.

@@ -14,11 +14,15 @@ const codec = (name: string, ...path: string[]) => ({
   attributes: undefined,
 });
 const codecs: Record<string, ReturnType<typeof codec>> = {
+  interval: codec('interval', 'pg_catalog', 'interval'),
   vector: codec('vector', 'extensions', 'vector'),
   halfvec: codec('halfvec', 'extensions', 'halfvec'),
   xid8: codec('xid8', 'pg_catalog', 'xid8'),
   int4multirange: codec('int4multirange', 'pg_catalog', 'int4multirange'),
 };
+
+/** PostGraphile would make an object of an interval, and an input of its own. */
+const DURATION = 'Duration';
 
 /** That of PostGraphile, which fails on the null in a cursor of an ordered column. */
 const bool = { ...TYPES.boolean, fromPg: (value: string | null) => (value === null ? null : value.startsWith('t')) };
@@ -41,10 +45,22 @@ export const typeCodecsPlugin: GraphileConfig.Plugin = {
     hooks: {
       init(_, build) {
         for (const mode of ['input', 'output'] as const) build.setGraphQLTypeForPgCodec(bool, mode, 'Boolean');
+        build.registerScalarType(
+          DURATION,
+          {},
+          () => ({
+            description: 'A length of time as text, such as "90 days" or "1 year 6 mons".',
+            serialize: String,
+            parseValue: String,
+            parseLiteral: (node) => ('value' in node ? String(node.value) : null),
+          }),
+          'TypeCodecsPlugin',
+        );
         for (const name of Object.keys(codecs)) {
           const known = build.pgCodecs[name];
           if (known)
-            for (const mode of ['input', 'output'] as const) build.setGraphQLTypeForPgCodec(known, mode, 'String');
+            for (const mode of ['input', 'output'] as const)
+              build.setGraphQLTypeForPgCodec(known, mode, name === 'interval' ? DURATION : 'String');
         }
         return _;
       },

@@ -161,6 +161,9 @@ function isCursor(text: string): boolean {
   }
 }
 
+const DURATION =
+  /^(?=.)(\d{1,6} (year|mon|month|week|day|hour|minute|min|second|sec)s?( (?=\S)|$))*(\d{1,4}:\d\d(:\d\d)?)?$/;
+
 /** The texts that a scalar accepts, and its error for any other. */
 const scalars: Record<string, { accepts: (text: string) => boolean; reason: string }> = {
   BigInt: {
@@ -180,6 +183,10 @@ const scalars: Record<string, { accepts: (text: string) => boolean; reason: stri
     reason: 'must be a UUID',
   },
   Date: { accepts: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isDay(text), reason: 'must be a day as in 2026-12-31' },
+  Duration: {
+    accepts: (text) => DURATION.test(text),
+    reason: 'must be a length of time as in 90 days or 1 year 6 mons',
+  },
   Cursor: { accepts: isCursor, reason: 'must be a cursor of this list' },
   Base64EncodedBinary: {
     accepts: (text) => /^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 === 0,

@@ -1,23 +1,17 @@
 // refreshMemoryViews calls a procedure. PostGraphile only supports functions, which it selects from.
 import { type PgClient, sideEffectWithPgClientTransaction } from 'postgraphile/@dataplan/pg';
-import { access, constant, object, type Step } from 'postgraphile/grafast';
+import { constant } from 'postgraphile/grafast';
 import { parse } from 'postgraphile/graphql';
 import { extendSchema } from 'postgraphile/utils';
+import { ADMIN_MUTATION } from './admin.ts';
 
 const typeDefs = `
-  input RefreshMemoryViewsInput { clientMutationId: String }
-  type RefreshMemoryViewsPayload {
-    clientMutationId: String
-    "What they show now, and how old they are."
-    query: Query
-  }
-  extend type Mutation {
+  extend type ${ADMIN_MUTATION} {
     """
     Refreshes the materialized views behind agentRecentImportant, entityGraph, highConfidenceFacts, recurringLessons and
-    reflectionPatterns,
-    without keeping anyone from reading them. For admins; daily by the scheduler.
+    reflectionPatterns, without keeping anyone from reading them; daily by the scheduler. True when it is done.
     """
-    refreshMemoryViews(input: RefreshMemoryViewsInput!): RefreshMemoryViewsPayload
+    refreshMemoryViews: Boolean
   }
 `;
 
@@ -26,21 +20,13 @@ export const viewsPlugin = extendSchema((build) => {
   return {
     typeDefs: parse(typeDefs),
     objects: {
-      Mutation: {
+      [ADMIN_MUTATION]: {
         plans: {
-          refreshMemoryViews: (_root: Step, fieldArgs: { getRaw(path: string[]): Step }) => {
-            const $refreshed = sideEffectWithPgClientTransaction(executor, constant(null), async (client: PgClient) => {
+          refreshMemoryViews: () =>
+            sideEffectWithPgClientTransaction(executor, constant(null), async (client: PgClient) => {
               await client.query({ text: 'call public.refresh_memory_views()' });
               return true;
-            });
-            return object({ refreshed: $refreshed, clientMutationId: fieldArgs.getRaw(['input', 'clientMutationId']) });
-          },
-        },
-      },
-      RefreshMemoryViewsPayload: {
-        plans: {
-          clientMutationId: ($payload: Step) => access($payload, 'clientMutationId'),
-          query: () => constant(true),
+            }),
         },
       },
     },

@@ -54,22 +54,21 @@ export function graphqlApi(gateway: TestGateway): SessionApi {
         {},
         (data) => data.deleteExpiredMemories,
       ),
-    list: (session, { scope, project, branch, kind, includesArchived }) =>
-      ask(
+    list: (session, { scope, project, branch, kind, includesArchived }) => {
+      const asked = Object.entries({ scope, projectId: project, branch, kind }).filter(([, value]) => value);
+      return ask(
         session,
-        `query ($condition: MemoryCondition, $includeArchived: Boolean) {
-           memories(condition: $condition, includeArchived: $includeArchived, first: 1000) { totalCount nodes { ${FIELDS} } } }`,
+        `query ($filter: MemoryFilter, $includeArchived: Boolean) {
+           memories(filter: $filter, includeArchived: $includeArchived, first: 1000) { totalCount nodes { ${FIELDS} } } }`,
         {
-          condition: {
-            ...(scope ? { scope } : {}),
-            ...(project ? { projectId: project } : {}),
-            ...(branch ? { branch } : {}),
-            ...(kind ? { kind } : {}),
-          },
+          ...(asked.length > 0
+            ? { filter: Object.fromEntries(asked.map(([field, value]) => [field, { equalTo: value }])) }
+            : {}),
           ...(includesArchived ? { includeArchived: true } : {}),
         },
         ({ memories }) => ({ seen: memories.nodes.map(fromGraphql), count: memories.totalCount }),
-      ),
+      );
+    },
     search: (session, query, mode, { scope, project, branch, kind, includesArchived }) =>
       ask(
         session,

@@ -11,6 +11,12 @@ const tools = new Set(['assert_fact', 'reflect', 'explore_graph', 'find_facts'])
 /** The GraphQL mutation, where it is not named like the SQL function. */
 const mutations: Record<string, string> = { apply_world_update: 'update_world_model', save_summary: 'summarize' };
 
+/** GraphQL has them in `admin`, with plain arguments. */
+const ofAdministrators = new Set(['erase_memory']);
+
+const argumentsIn = (given: Fields) =>
+  Object.entries(camel(given)).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+
 const pascal = (name: string) => name.replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());
 const lowerFirst = (name: string) => name[0]!.toLowerCase() + name.slice(1);
 
@@ -24,6 +30,10 @@ export async function call(
   if (api === apis.graphql) {
     const mutation = pascal(mutations[name] ?? name);
     const field = lowerFirst(mutation);
+    if (ofAdministrators.has(name)) {
+      const query = `mutation { admin { ${field}(${argumentsIn(given)}) { __typename } } }`;
+      return askGraphql(gateway)(session, query, {}, () => ({ rows: [] }));
+    }
     const query = `mutation ($input: ${mutation}Input!) { ${field}(input: $input) { clientMutationId } }`;
     return askGraphql(gateway)(session, query, { input: camel(given) }, () => ({ rows: [] }));
   }
@@ -46,8 +56,7 @@ export async function question(
   const { run, session, api } = turn;
   if (api === run.apis.graphql) {
     const field = lowerFirst(pascal(name));
-    const args = Object.entries(camel(given)).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
-    return askGraphql(run.gateway)(session, `{ ${field}(${args}) { ${fields} } }`, {}, (data) => ({
+    return askGraphql(run.gateway)(session, `{ ${field}(${argumentsIn(given)}) { ${fields} } }`, {}, (data) => ({
       answers: [data[field]].flat(),
     }));
   }
