@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:252c841e5a59dd8e9dd92198417cfc6dd284cd15
+--! Hash: sha1:7b0caea91412b271ebc5c0fade8474d3c71db0cb
 --! Message: the first schema
 
 --! split: 1-current.sql
@@ -1544,7 +1544,10 @@ comment on function audit.actor_of is
   'A caller as the details of every audit row name it: caller, creator, source and tool_name, org_id and user_id if it acts for '
   'them, and the references of its call.';
 
-create function audit.audit_actor() returns jsonb language sql stable parallel safe set search_path = ''
+-- Inlined, too.
+create function audit.audit_actor()
+returns jsonb
+language sql stable parallel safe
 return audit.actor_of(identity.current_identity());
 comment on function audit.audit_actor is 'The present caller as the details of every audit row name it.';
 
@@ -5878,7 +5881,7 @@ return pg_catalog.regexp_replace(pg_catalog.regexp_replace(path, '^\$\.', ''), '
 comment on function secrets.field_of is 'The path of a finding in a row as an error names it.';
 
 -- The settings of the tenant decide: redact all, refuse at the first finding, or audit up to 1000 of them.
-create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, only_audits boolean, redacts boolean)
+create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, redacts boolean)
 returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -5888,13 +5891,10 @@ declare
 begin
   if fields = '{}' then
     return null;
-  elsif only_audits then
-    on_secret := 'allow';
-  else
-    on_secret := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
-    if on_secret = 'redact' and not redacts then
-      on_secret := 'refuse';
-    end if;
+  end if;
+  on_secret := coalesce((select s.on_secret from public.secret_settings s where s.tenant_id = guard.tenant_id), 'refuse');
+  if on_secret = 'redact' and not redacts then
+    on_secret := 'refuse';
   end if;
   if on_secret = 'redact' then
     select v.redacted, v.replaced into redaction
@@ -5966,7 +5966,7 @@ grant execute on function secrets.redacted_count, secrets.as_stored to l9_agent,
 create function secrets.refuse_in(fields jsonb) returns void
 language sql volatile security definer set search_path = ''
 begin atomic
-  select secrets.guard(fields, identity.current_tenant_id(), 'packet_store', 'INSERT', false, false)
+  select secrets.guard(fields, identity.current_tenant_id(), 'packet_store', 'INSERT', false)
   where not exists (
     select from public.secret_settings s where s.tenant_id = identity.current_tenant_id() and s.on_secret <> 'refuse');
 end;
@@ -5994,7 +5994,7 @@ comment on function secrets.guarded_columns is
 -- Creates a trigger function that joins the changed texts of a row, and builds JSON of them only if the quick tests
 -- ask for a look.
 create procedure secrets.guard_table(
-  guarded regclass, except_columns text[] default '{}', passes_when text default 'false', redacts boolean default true,
+  guarded regclass, except_columns text[] default '{}', redacts boolean default true,
   then_do text default '', refused_columns text[] default '{}')
 language plpgsql set search_path = '' as $$
 declare
@@ -6020,11 +6020,11 @@ begin
       if not secrets.needs_look(texts, own_test, false) then
         return new;
       end if;
-      %9$s
-      changed := secrets.guard(jsonb_strip_nulls(jsonb_build_object(%3$s)), new.tenant_id, %4$L, tg_op, %5$s, %8$L);
+      %8$s
+      changed := secrets.guard(jsonb_strip_nulls(jsonb_build_object(%3$s)), new.tenant_id, %4$L, tg_op, %7$L);
       if changed is not null then
+        %5$s
         %6$s
-        %7$s
       end if;
       return new;
     end
@@ -6034,7 +6034,7 @@ begin
       from unnest(all_columns) as c),
     (select string_agg(format('%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end', c), ', ')
       from unnest(columns) as c),
-    name, passes_when,
+    name,
     (select string_agg(format('if changed ? %1$L then new.%1$I := %2$s; end if;', c.column_name,
         case a.atttypid
           when 'text'::regtype then format('changed ->> %L', c.column_name)
@@ -6047,8 +6047,8 @@ begin
     (select string_agg(format(
         'perform secrets.guard(jsonb_strip_nulls(jsonb_build_object('
           '%1$L, case when new.%1$I is distinct from old.%1$I then to_jsonb(new.%1$I) end)), '
-          'new.tenant_id, %2$L, tg_op, %3$s, false);',
-        c, name, passes_when), E'\n      ')
+          'new.tenant_id, %2$L, tg_op, false);',
+        c, name), E'\n      ')
       from unnest(refused_columns) as c));
   execute format('comment on function secrets.tg_%s__guard_secrets() is %L', name,
     'Refuses, redacts or audits secrets in what a caller writes, as the tenant set. guard_table() made it for the columns of its '
@@ -6060,10 +6060,10 @@ begin
     (select string_agg(format('%I', c), ', ') from unnest(all_columns) as c), guarded, name);
 end $$;
 comment on procedure secrets.guard_table is
-  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they '
-  'are written. except_columns are left out; passes_when is a condition under which secrets are only audited; redacts is false '
-  'for a table whose texts cannot be replaced, where they are refused instead, and refused_columns names the columns of another '
-  'table of which this is true; then_do is run after texts were redacted.';
+  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns '
+  'whenever they are written. except_columns are left out; redacts is false for a table whose texts cannot be '
+  'replaced, where they are refused instead, and refused_columns names the columns of another table of which this is '
+  'true; then_do is run after texts were redacted.';
 --! EndIncluded 036-secrets/100-guard.sql
 --! Included 036-secrets/110-query-texts.sql
 -- The trigger of audit_query_texts that replaces secrets in the text of a search before it is kept.
@@ -7361,25 +7361,6 @@ grant execute on function
   packets.is_embedded_engine, packets.bucket_mask, packets.tenant_buckets, packets.tenant_bucket, packets.in_bucket
 to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 040-packets/010-tenant-buckets.sql
---! Included 040-packets/020-legacy-import-session.sql
--- Imported memories keep their writers and times. Only `l9-memory migrate-legacy`, through the functions of schema
--- legacy, may insert them; this function tells when.
-
-create function packets.is_legacy_import()
-returns boolean
-language sql stable parallel safe set search_path = ''
-return current_user = 'l9_owner'
-  and identity.current_role_name() = 'l9_owner'
-  and coalesce(pg_catalog.current_setting('l9.legacy_import', true), '') = 'on';
-
-comment on function packets.is_legacy_import is
-  'True if this statement imports old memories: it runs as l9_owner, the session''s own role is l9_owner too, and '
-  'the session has set l9.legacy_import = on. A definer function called by an agent, an admin or a job also runs as '
-  'l9_owner, but its session keeps the caller''s role, so the result is false for them whatever they set.';
-
--- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
-grant execute on function packets.is_legacy_import to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/020-legacy-import-session.sql
 --! Included 040-packets/030-job-session.sql
 -- Tells whether a background job saves a memory. The conditions of triggers of packet_store call it, because a job
 -- has no identity that they could stamp or check.
@@ -7481,7 +7462,8 @@ begin
   if operator not in ('eq', 'in', 'exists', 'gt', 'gte', 'lt', 'lte') then
     perform identity.raise_error('L9VAL', 'where: the operators are eq, in, exists, gt, gte, lt and lte', 'where');
   elsif operator = 'eq' and type not in ('string', 'number', 'boolean') then
-    perform identity.raise_error('L9VAL', 'where: eq takes a text, a number, true or false; use exists for fields that are missing', 'where');
+    perform identity.raise_error('L9VAL',
+      'where: eq takes a text, a number, true or false; use exists for fields that are missing', 'where');
   elsif operator = 'in' and (type <> 'array' or jsonb_array_length(operand) not between 1 and 100
       or operand @? 'strict $[*] ? (@.type() == "null" || @.type() == "object" || @.type() == "array")') then
     perform identity.raise_error('L9VAL', 'where: in takes a list of 1 to 100 texts, numbers, true or false', 'where');
@@ -7521,7 +7503,6 @@ create function packets.compile_where("where" jsonb)
 returns packets.where_condition
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   signs constant jsonb := '{"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}';
   field record;
@@ -7546,12 +7527,14 @@ begin
     if field.operators = '{}' then
       perform identity.raise_error('L9VAL', 'where: say what to compare a field with, as in {"priority": {"gte": 2}}', 'where');
     end if;
-    for test in select o.key as operator, o.value as operand, jsonb_typeof(o.value) as type from jsonb_each(field.operators) o loop
+    for test in select o.key as operator, o.value as operand, jsonb_typeof(o.value) as type
+      from jsonb_each(field.operators) o loop
       perform packets.check_operand(test.operator, test.operand);
       if test.operator = 'exists' then
         predicates := predicates || format('%sexists(%s)', case when test.operand = 'false' then '!' end, path);
       elsif test.operator = 'in' then
-        tests := tests || (select format('(%s)', string_agg(format('@ == %s', v.value), ' || ')) from jsonb_array_elements(test.operand) v);
+        tests := tests || (select format('(%s)', string_agg(format('@ == %s', v.value), ' || '))
+          from jsonb_array_elements(test.operand) v);
       elsif test.operator = 'eq' then
         tests := tests || format('@ == %s', test.operand);
       elsif test.type = 'number' then
@@ -7661,17 +7644,23 @@ grant execute on function packets.content_hash to l9_agent, l9_admin;
 -- What makes two texts the same: the words of a text in any case, and what case and indentation mean in it. All that asks
 -- whether a memory says the same as another one calls text_identity(); content_hash() tells only whether the words have changed.
 
-create function packets.text_identity(content text) returns bytea
+create function packets.identity_of_hash(content_hash bytea, content text) returns bytea
 language sql immutable parallel safe strict set search_path = ''
 return (
-  select case when t.case_hash is null then t.content_hash else pg_catalog.sha256(t.content_hash || t.case_hash) end
-  from (select packets.content_hash(content) as content_hash, words.case_hash(content) as case_hash offset 0) as t);
+  select case when t.case_hash is null then content_hash else pg_catalog.sha256(content_hash || t.case_hash) end
+  from (select words.case_hash(content) as case_hash offset 0) as t);
+
+comment on function packets.identity_of_hash is 'The text_identity() of a text whose content_hash() is known.';
+
+create function packets.text_identity(content text) returns bytea
+language sql immutable parallel safe strict set search_path = ''
+return packets.identity_of_hash(packets.content_hash(content), content);
 
 comment on function packets.text_identity is
   'The content_hash of prose; of a text in which case or indentation tells, SHA-256 of its content_hash and its '
   'case_hash.';
 
-grant execute on function packets.text_identity to l9_agent, l9_admin, l9_worker;
+grant execute on function packets.identity_of_hash, packets.text_identity to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 040-packets/052-text-identity.sql
 --! Included 040-packets/060-audience-id.sql
 -- The hash of who can read a row. Facts, relationships, the world model and the counts of words are kept for each
@@ -7695,7 +7684,8 @@ grant execute on function packets.audience_id to l9_agent, l9_admin, l9_worker;
 -- writer. The triggers of packet_store call these functions for the envelope and the metadata.
 
 create function packets.attesting_fields() returns text[] language sql immutable parallel safe
-return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at', 'verified_by'];
+return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at',
+  'verified_by'];
 
 comment on function packets.attesting_fields is
   'The fields of an envelope or of metadata that vouch for the text of a memory: who approved, reviewed, verified '
@@ -7761,8 +7751,10 @@ create function packets.words_before_a_colon()
 returns text[]
 language sql immutable parallel safe
 return array[
-  'a', 'action', 'attention', 'cc', 'caution', 'conclusion', 'data', 'date', 'details', 'e.g.', 'edit', 'error', 'example', 'file', 'from', 'ftp',
-  'fw', 'fwd', 'fyi', 'hint', 'http', 'https', 'i.e.', 'important', 'info', 'mailto', 'nb', 'n.b.', 'note', 'notes', 'p.s.', 'ps', 'q',
+  'a', 'action', 'attention', 'cc', 'caution', 'conclusion', 'data', 'date', 'details', 'e.g.', 'edit', 'error', 'example',
+    'file', 'from', 'ftp',
+  'fw', 'fwd', 'fyi', 'hint', 'http', 'https', 'i.e.', 'important', 'info', 'mailto', 'nb', 'n.b.', 'note', 'notes', 'p.s.', 'ps',
+    'q',
   'question', 'answer', 're', 'reminder', 'result', 'subject', 'summary', 'tip', 'tldr', 'to', 'todo', 'update', 'warning'];
 
 comment on function packets.words_before_a_colon is
@@ -7773,13 +7765,14 @@ returns text
 language sql immutable parallel safe
 begin atomic
   -- The first word may be written anyhow ("user", "l-cto"). A following word does not begin with a lower-case letter, so that
-  -- "I have a question:" is no name, unless it is a particle or a single letter. White space follows the colon, unlike in a URL or
-  -- a time of day, except after the wide colon of Chinese and Japanese.
+  -- "I have a question:" is no name, unless it is a particle or a single letter. White space follows the colon, unlike in a URL
+  -- or a time of day, except after the wide colon of Chinese and Japanese.
   select n.name
   from (
     select (regexp_match(left(content, 80),
       '^\s*([[:alnum:]@_\u0080-\uffff][^\s:：,;!?"<>{}=|*#/\\]*'
-      || '(?: (?:(?:de|del|der|den|di|da|du|la|le|van|von|of|the|and|bin|ibn|al|[a-z])(?= |:|：)|[^\sa-z:：,;!?"<>{}=|*#/\\][^\s:：,;!?"<>{}=|*#/\\]*))*)'
+      || '(?: (?:(?:de|del|der|den|di|da|du|la|le|van|von|of|the|and|bin|ibn|al|[a-z])(?= |:|：)'
+      || '|[^\sa-z:：,;!?"<>{}=|*#/\\][^\s:：,;!?"<>{}=|*#/\\]*))*)'
       || '(?::\s+|：\s*)\S'))[1] as name
   ) n
   where length(n.name) <= 60 and lower(n.name) <> all (packets.words_before_a_colon());
@@ -7848,7 +7841,8 @@ language sql immutable parallel safe set search_path = ''
 return (
   select stated.fields || jsonb_strip_nulls(jsonb_build_object('content', coalesce(
     kinds.text_of(rules, stated.fields), stated.fields ->> 'content', stated.fields ->> (rules ->> 'title'))))
-  from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}') from jsonb_each(envelope) as e) as stated (fields));
+  from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}')
+    from jsonb_each(envelope) as e) as stated (fields));
 
 comment on function packets.typed_fields is
   'The envelope of a memory as its kind stores it: fields that are null are left out, and the content is made from '
@@ -7904,7 +7898,8 @@ begin
     perform kinds.check_locked(new.packet_type, rules, old.envelope, new.envelope);
   end if;
   if rules -> 'archived' <> 'null' and rules -> 'identity_ends_when' <> 'null' then
-    new.envelope := packets.typed_fields(rules, kinds.with_end(rules, new.envelope, case tg_op when 'UPDATE' then old.envelope end));
+    new.envelope := packets.typed_fields(rules,
+      kinds.with_end(rules, new.envelope, case tg_op when 'UPDATE' then old.envelope end));
   end if;
   new.identity_hash := kinds.identity_of(rules, new.envelope, new.packet_id, packets.text_identity(new.envelope ->> 'content'));
   if tg_op = 'INSERT' then
@@ -7913,7 +7908,8 @@ begin
     new.has_own_identity := false;
   end if;
   if new.has_own_identity then
-    new.identity_hash := packets.own_identity(new.identity_hash, coalesce(old.metadata ->> 'creator', identity.current_creator()));
+    new.identity_hash := packets.own_identity(new.identity_hash,
+      coalesce(old.metadata ->> 'creator', identity.current_creator()));
   end if;
   new.title := new.envelope ->> (rules ->> 'title');
   new.archived_at := kinds.moment_after(rules, 'archived', new.envelope);
@@ -7922,12 +7918,15 @@ begin
   expires := kinds.moment_after(rules, 'expires', new.envelope);
   if tg_op = 'INSERT' then
     new.ttl := coalesce(new.ttl, expires);
-  elsif new.ttl is not distinct from old.ttl and old.ttl is not distinct from kinds.moment_after(old_rules, 'expires', old.envelope) then
+  elsif new.ttl is not distinct from old.ttl
+    and old.ttl is not distinct from kinds.moment_after(old_rules, 'expires', old.envelope) then
     new.ttl := expires; -- A ttl that the writer chose stays.
   end if;
   if new.ttl = expires and expires <= now() then
-    perform identity.raise_error('L9VAL', format('%s: the %s would have expired on %s already; give it a ttl of its own, or ttl_policy permanent',
-      rules -> 'expires' ->> 'from', new.packet_type, to_char(expires at time zone 'UTC', 'YYYY-MM-DD')), rules -> 'expires' ->> 'from');
+    perform identity.raise_error('L9VAL',
+      format('%s: the %s would have expired on %s already; give it a ttl of its own, or ttl_policy permanent',
+        rules -> 'expires' ->> 'from', new.packet_type, to_char(expires at time zone 'UTC', 'YYYY-MM-DD')),
+      rules -> 'expires' ->> 'from');
   end if;
   return new;
 end
@@ -7956,17 +7955,15 @@ begin
     return metadata;
   elsif jsonb_typeof(metadata -> 'speaker') = 'string' and packets.is_speaker(speaker) then
     return jsonb_set(metadata, '{speaker}', to_jsonb(speaker));
-  elsif packets.is_legacy_import() then
-    return metadata - 'speaker';
   end if;
-  perform identity.raise_error('L9VAL', format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()), 'speaker');
+  perform identity.raise_error('L9VAL',
+    format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()), 'speaker');
   return null;
 end
 $$;
 
 comment on function packets.with_trimmed_speaker is
-  'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name; the import of old '
-  'memories drops it instead.';
+  'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name.';
 
 -- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not
 -- reach.
@@ -7982,7 +7979,8 @@ begin
   if content is null or jsonb_typeof(new.envelope -> 'content') <> 'string' then
     perform identity.raise_error('L9VAL', 'content: a text is required', 'content');
   elsif bytes > packets.max_content_bytes() then
-    perform identity.raise_error('L9LIM', format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
+    perform identity.raise_error('L9LIM',
+      format('content: at most %s bytes (1 MiB), got %s', packets.max_content_bytes(), bytes), 'content');
   elsif identity.is_blank(content) then
     perform identity.raise_error('L9VAL', 'content: must not be blank', 'content');
   end if;
@@ -8019,8 +8017,8 @@ begin
     end if;
   end if;
 
-  -- What the old tables hold is imported as it is.
-  if identity.may_hold_long_number(documents) and not packets.is_legacy_import()
+  -- What l9_owner itself imports was written elsewhere, and is kept as it is.
+  if identity.may_hold_long_number(documents) and identity.current_role_name() <> 'l9_owner'
     and (tg_op = 'INSERT' or (new.envelope, new.metadata, new.routing, new.provenance)
       is distinct from (old.envelope, old.metadata, old.routing, old.provenance)) then
     perform identity.check_numbers(new.envelope - 'content', 'envelope'), identity.check_numbers(new.metadata, 'metadata'),
@@ -8033,17 +8031,21 @@ begin
       from unnest(new.tags) with ordinality as t (tag, place) cross join lateral packets.clean_tag(t.tag) as c (tag)
       where not identity.is_blank(c.tag) group by c.tag order by min(t.place));
     if cardinality(new.tags) > packets.max_tags() then
-      perform identity.raise_error('L9LIM', format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
+      perform identity.raise_error('L9LIM',
+        format('tags: at most %s, got %s', packets.max_tags(), cardinality(new.tags)), 'tags');
     elsif exists (select from unnest(new.tags) as t (tag) where octet_length(t.tag) > packets.max_reference_bytes()) then
       perform identity.raise_error('L9LIM', format('tags: at most %s bytes each', packets.max_reference_bytes()), 'tags');
     end if;
   end if;
   if new.packet_type !~ packets.kind_pattern() then
-    perform identity.raise_error('L9VAL', 'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
+    perform identity.raise_error('L9VAL',
+      'kind: must be a lower-case word of letters, digits and _, at most 63 characters', 'kind');
   elsif not new.language = any (words.languages()) then
-    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
+    perform identity.raise_error('L9VAL',
+      format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
   elsif not identity.is_branch(new.branch) then
-    perform identity.raise_error('L9VAL', 'branch: must be 1 to 255 characters that Git allows as the name of a branch', 'branch');
+    perform identity.raise_error('L9VAL',
+      'branch: must be 1 to 255 characters that Git allows as the name of a branch', 'branch');
   elsif not new.importance_score between 0 and 1 then
     perform identity.raise_error('L9VAL', 'importance: must be from 0 to 1', 'importance');
   elsif cardinality(new.parent_ids) > packets.max_parents() then
@@ -8059,7 +8061,7 @@ begin
     new.content_hash := packets.content_hash(content);
   end if;
   -- A kind that identifies its memories by fields has set it already.
-  new.identity_hash := coalesce(new.identity_hash, packets.text_identity(content));
+  new.identity_hash := coalesce(new.identity_hash, packets.identity_of_hash(new.content_hash, content));
   return new;
 end
 $$;
@@ -8071,15 +8073,47 @@ comment on function packets.tg_packet_store__normalise is
 grant execute on function packets.with_trimmed_speaker to l9_agent, l9_admin;
 --! EndIncluded 040-packets/070-normalise.sql
 --! Included 040-packets/080-stamp.sql
--- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client
--- sent. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
+-- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client sent, and
+-- checks where. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
 
+create type packets.writer as (me identity.identity, max_importance real, has_projects boolean);
+comment on type packets.writer is
+  'The caller that writes a memory, the importance that it may give, and whether the memory''s scope belongs to projects.';
+
+create function packets.writer_in(scope text, is_checked boolean)
+returns packets.writer
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  writer packets.writer;
+begin
+  writer.me := identity.require_identity();
+  if is_checked then
+    writer.max_importance := (identity.bounds_of((writer.me).tenant_id, (writer.me).creator)).max_importance;
+    writer.has_projects := packets.has_projects(writer.me, scope);
+  end if;
+  return writer;
+end
+$$;
+
+comment on function packets.writer_in is
+  'The caller, and what is checked where is_checked says so: see the type writer. Raises L9AUT without an identity. '
+  'Definer: agents see no row of actors but their own, and not every scope.';
+
+grant execute on function packets.writer_in to l9_agent, l9_admin, l9_platform_admin;
+
+-- On an update, importance and place are checked only where they change.
 create function packets.tg_packet_store__stamp()
 returns trigger
 language plpgsql set search_path = ''
 as $$
 declare
-  me identity.identity := identity.require_identity();
+  has_moved constant boolean := tg_op = 'INSERT'
+    or (new.scope, new.project_id, new.branch) is distinct from (old.scope, old.project_id, old.branch);
+  is_weighed constant boolean := tg_op = 'INSERT'
+    or new.importance_score is distinct from old.importance_score or new.content_hash <> old.content_hash;
+  writing constant packets.writer := packets.writer_in(new.scope, has_moved or is_weighed);
+  me constant identity.identity := writing.me;
   writer jsonb := jsonb_build_object(
     'creator', me.creator, 'source', me.source, 'agent', me.agent, 'tool_name', audit.current_tool());
   -- Who saved it: this caller, or the one that is recorded.
@@ -8116,14 +8150,17 @@ begin
       client_metadata := packets.keep_attestations(client_metadata, old.metadata, packets.has_other_writer(old, me)
         and new.envelope -> 'content' is distinct from old.envelope -> 'content', me);
     end if;
-    new.metadata := client_metadata || stamps || jsonb_strip_nulls(jsonb_build_object('updated_by', old.metadata -> 'updated_by'));
+    new.metadata := client_metadata || stamps
+      || jsonb_strip_nulls(jsonb_build_object('updated_by', old.metadata -> 'updated_by'));
     new.text_creator := packets.text_creator_of(new, old, me);
     if (
       new.packet_type, new.envelope, new."timestamp", new.language, new.routing, new.provenance, new.metadata, new.thread_id,
-      new.parent_ids, new.tags, new.ttl, new.project_id, new.branch, new.scope, new.importance_score, new.correlation_id, new.session_id, new.trace_id
+      new.parent_ids, new.tags, new.ttl, new.project_id, new.branch, new.scope, new.importance_score, new.correlation_id,
+      new.session_id, new.trace_id
     ) is distinct from (
       old.packet_type, old.envelope, old."timestamp", old.language, old.routing, old.provenance, old.metadata, old.thread_id,
-      old.parent_ids, old.tags, old.ttl, old.project_id, old.branch, old.scope, old.importance_score, old.correlation_id, old.session_id, old.trace_id
+      old.parent_ids, old.tags, old.ttl, old.project_id, old.branch, old.scope, old.importance_score, old.correlation_id,
+      old.session_id, old.trace_id
     ) then
       new.metadata := new.metadata || jsonb_build_object('updated_by', writer || jsonb_build_object(
         'caller', me.caller, 'at', to_char(new.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')));
@@ -8168,6 +8205,13 @@ begin
         'timestamp: must be the time when it happened, from the year 1 to five minutes after it is saved', 'timestamp');
     end if;
   end if;
+  if is_weighed then
+    -- Also where it changes the text of a memory that another made important.
+    new.importance_score := least(new.importance_score, writing.max_importance);
+  end if;
+  if has_moved then
+    perform packets.check_place(me, writing.has_projects, new.scope, new.project_id, new.branch);
+  end if;
   return new;
 end
 $$;
@@ -8175,30 +8219,12 @@ $$;
 comment on function packets.tg_packet_store__stamp is
   'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and '
   'the clock, replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time '
-  'is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has.';
+  'is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has. '
+  'Bounds the importance, and refuses a scope or project that the caller may not write, and a branch of no project.';
 --! EndIncluded 040-packets/080-stamp.sql
---! Included 040-packets/085-bound-importance.sql
--- The trigger function that lowers an importance to what its writer may give. The table packet_store has its triggers.
-
-create function packets.tg_packet_store__bound_importance() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  if identity.current_creator() is not null and not packets.is_legacy_import() then
-    new.importance_score := least(
-      new.importance_score, (identity.bounds_of(new.tenant_id, identity.current_creator())).max_importance);
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__bound_importance is
-  'Lowers an importance above what the writer may give (actors.max_importance), also where it changes the text of a '
-  'memory that another made important. Definer: agents see no row of actors but their own.';
---! EndIncluded 040-packets/085-bound-importance.sql
 --! Included 040-packets/090-check-scope.sql
--- The scope, project and branch that a caller may write. A trigger of packet_store and functions that write call
--- check_scope(); project_or_default() and branch_or_default() fill in what a save leaves out.
+-- The scope, project and branch that a caller may write. The trigger of packet_store that stamps calls check_place(), and
+-- functions that write call check_scope(); project_or_default() and branch_or_default() fill in what a save leaves out.
 
 create function packets.scope_has_projects(scope text)
 returns boolean
@@ -8239,57 +8265,72 @@ return case when nullif(branch, '') is null then identity.default_branch(project
 comment on function packets.branch_or_default is
   'The branch that a save names, null for *, or else the default of the caller in this project, if there is one.';
 
-create function packets.check_scope(scope text, project_id text)
-returns void
-language plpgsql stable security definer set search_path = ''
+create function packets.has_projects(me identity.identity, scope text)
+returns boolean
+language plpgsql stable set search_path = ''
 as $$
-declare
-  me identity.identity := identity.require_identity();
-  has_projects boolean;
+begin
+  -- Nothing is revealed about scopes that the caller may not write.
+  return (
+    select s.is_project_scoped from public.scopes s
+    where s.tenant_id = me.tenant_id and s.scope = has_projects.scope and s.scope = any (me.writable_scopes));
+end
+$$;
+
+comment on function packets.has_projects is
+  'True if memories of a scope that the caller may write belong to projects; null for another scope. Not executable by '
+  'callers: functions of the owner call it.';
+
+create function packets.check_place(me identity.identity, has_projects boolean, scope text, project_id text, branch text)
+returns void
+language plpgsql immutable set search_path = ''
+as $$
 begin
   -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell
   -- them apart.
   if scope is null or scope <> all (me.writable_scopes) then
     perform identity.raise_error('L9SCP', format('scope: you may write %s', array_to_string(me.writable_scopes, ', ')), 'scope');
-  end if;
-  select s.is_project_scoped into has_projects from public.scopes s
-  where s.tenant_id = me.tenant_id and s.scope = check_scope.scope;
-  if has_projects and project_id is null then
+  elsif has_projects and project_id is null then
     perform identity.raise_error('L9VAL', format(
-      'project_id: required in scope %s; name one, or set a default with register_actor(), in the key or in the token', scope), 'project_id');
+      'project_id: required in scope %s; name one, or set a default with register_actor(), in the key or in the token', scope),
+        'project_id');
   elsif not has_projects and project_id is not null then
-    perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
+    perform identity.raise_error('L9VAL',
+      format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
   elsif not identity.is_project_id(project_id) then
     perform identity.raise_error('L9VAL', 'project_id: must be 1 to 200 letters, digits or ._/@:+-', 'project_id');
   elsif has_projects and not identity.has_project(me, project_id) then
     perform identity.raise_error('L9SCP', 'project_id: must be one of your projects', 'project_id');
+  elsif branch is not null and project_id is null then
+    perform identity.raise_error('L9VAL',
+      format('branch: scope %s belongs to no project, so it has no branches; leave it out', scope), 'branch');
   end if;
+end
+$$;
+
+comment on function packets.check_place is
+  'Raises a clear error (L9SCP or L9VAL) unless this caller may write in a scope and project, of which has_projects() is '
+  'known, and for a branch of no project. The policies enforce the same rule.';
+
+create function packets.check_scope(scope text, project_id text)
+returns void
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  me constant identity.identity := identity.require_identity();
+begin
+  perform packets.check_place(me, packets.has_projects(me, scope), scope, project_id, null);
 end
 $$;
 
 comment on function packets.check_scope is
-  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. The policies '
-  'enforce the same rule. Definer: reads in the scopes table whether the scope has projects.';
-
-create function packets.tg_packet_store__check_scope()
-returns trigger
-language plpgsql set search_path = ''
-as $$
-begin
-  perform packets.check_scope(new.scope, new.project_id);
-  if new.branch is not null and new.project_id is null then
-    perform identity.raise_error('L9VAL', format('branch: scope %s belongs to no project, so it has no branches; leave it out', new.scope), 'branch');
-  end if;
-  return new;
-end
-$$;
-
-comment on function packets.tg_packet_store__check_scope is
-  'Refuses a scope or project that the caller may not write, and a branch of no project.';
+  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. Definer: reads in the '
+  'scopes table whether the scope has projects.';
 
 grant execute on function packets.project_or_default, packets.branch_or_default to l9_agent, l9_admin;
 grant execute on function packets.one_branch to l9_agent, l9_admin, l9_platform_admin;
-grant execute on function packets.scope_has_projects, packets.check_scope to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function packets.scope_has_projects, packets.check_scope, packets.check_place to l9_agent, l9_admin,
+  l9_platform_admin;
 --! EndIncluded 040-packets/090-check-scope.sql
 --! Included 040-packets/100-check-parents.sql
 -- The trigger _400_check_parents of packet_store: parents must exist, be older, and be readable by all who may read
@@ -8342,7 +8383,8 @@ begin
     -- Otherwise the child would reveal the id of a memory that its readers may not know.
     if not packets.is_scope_within(new.scope, parent.scope) then
       perform identity.raise_error('L9VAL', format(
-        'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read', new.scope, parent.scope), 'parent_ids');
+        'parent_ids: a memory in scope %s can''t have a parent in scope %s, which fewer callers may read',
+        new.scope, parent.scope), 'parent_ids');
     elsif not (parent.project_id is null or parent.project_id is not distinct from new.project_id)
       or not (parent.org_id is null or parent.org_id is not distinct from new.org_id)
       or not (parent.user_id is null or parent.user_id is not distinct from new.user_id) then
@@ -8442,14 +8484,13 @@ comment on function packets.tg_packet_store__replace_expired is
   'writes to the same key.';
 --! EndIncluded 040-packets/110-replace-expired.sql
 --! Included 040-packets/120-audit-writes.sql
--- The triggers of packet_store that audit each write, and the one that refuses TRUNCATE, which they could not audit.
+-- The triggers of packet_store that audit new and deleted memories, and the one that refuses TRUNCATE, which they could not
+-- audit. The trigger that keeps versions audits changes.
 
 create function packets.tg_packet_store__audit()
 returns trigger
 language plpgsql security definer set search_path = ''
 -- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.
--- The plan is cached for the session. Made for an update of one row, its nested loop took 40 s over 10,000 rows.
-set enable_nestloop = off
 as $$
 declare
   actor jsonb := audit.audit_actor();
@@ -8458,36 +8499,24 @@ begin
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'INSERT', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
       jsonb_build_object('kind', n.packet_type)
-        || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
+        || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end
+        || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
     from new_rows n;
-  elsif tg_op = 'DELETE' then
+  else
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
     select 'DELETE', tg_table_name, o.packet_id, o.tenant_id, o.project_id, o.scope,
       jsonb_build_object('kind', o.packet_type, 'was_created_by', o.metadata -> 'creator')
         || case when o.branch is null then '{}' else jsonb_build_object('branch', o.branch) end
         || audit.reference(o.correlation_id, o.session_id, o.trace_id) || actor
     from old_rows o;
-  else
-    -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
-    insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
-      jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
-        || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
-        || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id) else '{}' end
-        || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end
-        || case when o.branch is distinct from n.branch then jsonb_build_object('was_branch', o.branch) else '{}' end
-        || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
-    from new_rows n
-    join old_rows o using (packet_id)
-    where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
   end if;
   return null;
 end
 $$;
 
 comment on function packets.tg_packet_store__audit is
-  'Writes one audit row for each memory written, in one statement for the whole batch. Definer: callers can''t '
-  'insert into audit_log.';
+  'Writes one audit row for each memory that was saved or deleted, in one statement for the whole batch. Definer: '
+  'callers can''t insert into audit_log.';
 
 create function packets.tg_packet_store__refuse_truncate()
 returns trigger
@@ -8525,7 +8554,8 @@ create table public.packet_store (
   tags text[] not null default '{}',
   ttl timestamptz,
   archived_at timestamptz,
-  -- Deleted with the whole. The check runs as the owner of the table, so a trigger first requires that the writer may change the whole.
+  -- Deleted with the whole. The check runs as the owner of the table, so a trigger first requires that the writer may change
+  -- the whole.
   part_of uuid references public.packet_store on delete cascade,
   project_id text,
   branch text,
@@ -8592,7 +8622,8 @@ alter table public.packet_store
   alter column speaker set statistics 0, alter column text_creator set statistics 0,
   alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0,
   alter column words set statistics 0, alter column word_count set statistics 0, alter column branch set statistics 0;
--- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row before they do.
+-- A search reads the words of hundreds of candidates but the contents of few hits, so a long content leaves the row
+-- first.
 alter table public.packet_store alter column words set storage main;
 do $$
 begin
@@ -8694,9 +8725,9 @@ comment on column public.packet_store.words is
 comment on column public.packet_store.word_count is
   'How many words the memory has, stop words excepted: the length by which BM25 weighs them.';
 
--- One memory for one text, or for the identity that its kind defines, in each owner, project, branch, scope and kind. The key holds owner and scope, so that a collision is
--- never with a row that the writer can't see. People repeat themselves, so a message is a duplicate only if the same speaker
--- said it in the same thread at the same time.
+-- One memory for one text, or for the identity that its kind defines, in each owner, project, branch, scope and kind. The key
+-- holds owner and scope, so that a collision is never with a row that the writer can't see. People repeat themselves, so a
+-- message is a duplicate only if the same speaker said it in the same thread at the same time.
 create unique index packet_content_unique on public.packet_store (
   identity_hash, tenant_id, scope, project_id, branch, packet_type, org_id, user_id,
   (case when packet_type = 'message' then thread_id end), (case when packet_type = 'message' then "timestamp" end),
@@ -8721,17 +8752,20 @@ begin
     -- Statistics of an index expression hold samples of contents, which EXPLAIN estimates would reveal bit by bit.
     execute format('alter index public.%I alter column 1 set statistics 0', name);
     execute format('comment on index public.%I is %L', name,
-      'Words (BM25) of one bucket of tenants. Only functions of l9_searcher scan it, because its scores depend on hidden rows too.');
+      'Words (BM25) of one bucket of tenants. Only functions of l9_searcher scan it, because its scores depend on hidden rows '
+      'too.');
   end loop;
 end
 $$;
 
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 -- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
-create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch) include (packet_id, ttl, archived_at);
+create index packet_store_readers_idx on public.packet_store (tenant_id, scope, user_id, org_id, project_id, branch)
+  include (packet_id, ttl, archived_at);
 create index packet_store_archived_idx on public.packet_store (packet_id) where archived_at is not null;
 create index packet_store_timestamp_idx on public.packet_store (tenant_id, "timestamp");
-create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id) where thread_id is not null;
+create index packet_store_thread_idx on public.packet_store (tenant_id, thread_id, "timestamp", packet_id)
+  where thread_id is not null;
 create index packet_store_session_idx on public.packet_store (tenant_id, session_id) where session_id is not null;
 -- No index on tags: && and @> are not leakproof, so that row-level security keeps every caller from using it, and a GIN index
 -- never gives up a key, so that an erased tag would stay readable in its pages.
@@ -8761,7 +8795,8 @@ create policy writable_deletes on public.packet_store as restrictive for delete 
 create policy worker_access on public.packet_store to l9_worker using (true);
 do $$
 begin
-  execute format('create policy word_search on public.packet_store for select to l9_searcher using ((ttl is null or ttl > now()) and %s)',
+  execute format('create policy word_search on public.packet_store for select to l9_searcher
+    using ((ttl is null or ttl > now()) and %s)',
     identity.searcher_condition('packet_store'));
 end
 $$;
@@ -8794,8 +8829,7 @@ comment on policy definer_cleanup on public.packet_store is
 
 create trigger _100_apply_kind
   before insert or update of envelope, packet_type, ttl on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not packets.is_legacy_import())
-  execute function packets.tg_packet_store__apply_kind();
+  for each row execute function packets.tg_packet_store__apply_kind();
 
 create trigger _100_normalise
   before insert or update of envelope, metadata, routing, provenance, tags, packet_type, importance_score, parent_ids,
@@ -8807,20 +8841,10 @@ create trigger _300_stamp
   before insert or update of envelope, packet_type, "timestamp", metadata, routing, provenance, thread_id, parent_ids, tags, ttl,
     project_id, branch, scope, importance_score, correlation_id, session_id, trace_id, language, text_creator
   on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
+  for each row when (current_user <> 'l9_owner' or not packets.is_job_writing())
   execute function packets.tg_packet_store__stamp();
 
-create trigger _340_bound_importance before insert on public.packet_store
-  for each row execute function packets.tg_packet_store__bound_importance();
-create trigger _340_bound_importance_again before update on public.packet_store
-  for each row when (new.importance_score is distinct from old.importance_score or new.content_hash is distinct from old.content_hash)
-  execute function packets.tg_packet_store__bound_importance();
-create trigger _350_check_scope
-  before insert or update of scope, project_id, branch on public.packet_store
-  for each row when (current_user <> 'l9_owner' or not (packets.is_legacy_import() or packets.is_job_writing()))
-  execute function packets.tg_packet_store__check_scope();
-
-call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'], passes_when => 'packets.is_legacy_import()',
+call secrets.guard_table('public.packet_store', array['packet_type', 'title'], refused_columns => array['branch', 'project_id'],
   then_do => $$
         new.content_hash := packets.content_hash(new.envelope ->> 'content');
         new.identity_hash := packets.identity_hash(new.packet_type, new.tenant_id, new.envelope, new.packet_id,
@@ -8837,14 +8861,12 @@ create trigger _400_check_parents
   execute function packets.tg_packet_store__check_parents();
 
 create trigger _450_replace_expired
-  before insert or update of envelope, scope, project_id, branch, packet_type, thread_id, "timestamp", metadata on public.packet_store
+  before insert or update of envelope, scope, project_id, branch, packet_type, thread_id, "timestamp", metadata
+  on public.packet_store
   for each row execute function packets.tg_packet_store__replace_expired();
 
 create trigger _500_audit_insert after insert on public.packet_store
   referencing new table as new_rows
-  for each statement execute function packets.tg_packet_store__audit();
-create trigger _500_audit_update after update on public.packet_store
-  referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__audit();
 create trigger _500_audit_delete after delete on public.packet_store
   referencing old table as old_rows
@@ -9109,25 +9131,40 @@ grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
 
 -- One insert for all rows of the statement. A version begins where the one before it ended.
-create function packets.tg_packet_store__keep_version()
+create function packets.tg_packet_store__audit_update()
 returns trigger
 language plpgsql security definer set search_path = ''
--- The plan is cached for the session. Made for an update of one row, its nested loop took 36 s over 10,000 rows instead
--- of 2.
+-- The plans are cached for the session. Made for an update of one row, their nested loops took 40 s over 10,000 rows.
 set enable_nestloop = off
 as $$
 declare
+  actor jsonb := audit.audit_actor();
   changed_by text := coalesce(identity.current_caller(), 'db:' || identity.current_role_name());
   changed_with text := audit.current_tool();
 begin
+  -- Bookkeeping by jobs (chunk counts) leaves updated_at unchanged and is not audited.
+  insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
+  select 'UPDATE', tg_table_name, n.packet_id, n.tenant_id, n.project_id, n.scope,
+    jsonb_build_object('kind', n.packet_type, 'was_created_by', o.metadata -> 'creator')
+      || case when o.scope <> n.scope then jsonb_build_object('was_scope', o.scope) else '{}' end
+      || case when o.project_id is distinct from n.project_id then jsonb_build_object('was_project_id', o.project_id)
+        else '{}' end
+      || case when n.branch is null then '{}' else jsonb_build_object('branch', n.branch) end
+      || case when o.branch is distinct from n.branch then jsonb_build_object('was_branch', o.branch) else '{}' end
+      || audit.reference(n.correlation_id, n.session_id, n.trace_id) || actor
+  from new_rows n
+  join old_rows o using (packet_id)
+  where n.updated_at is distinct from o.updated_at or n.metadata is distinct from o.metadata;
+
   insert into public.packet_versions (
-    packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing, provenance, metadata,
-    thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator, tenant_id, org_id, user_id,
-    correlation_id, session_id, trace_id)
+    packet_id, valid_from, valid_until, replaced_by, replaced_with, packet_type, envelope, "timestamp", language, routing,
+    provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope, importance_score, text_creator,
+    tenant_id, org_id, user_id, correlation_id, session_id, trace_id)
   select
-    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type, o.envelope,
-    o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl, o.project_id, o.branch, o.scope, o.importance_score,
-    o.text_creator, o.tenant_id, o.org_id, o.user_id, o.correlation_id, o.session_id, o.trace_id
+    o.packet_id, previous.valid_from, greatest(n.updated_at, previous.valid_from), changed_by, changed_with, o.packet_type,
+    o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
+    o.project_id, o.branch, o.scope, o.importance_score, o.text_creator, o.tenant_id, o.org_id, o.user_id,
+    o.correlation_id, o.session_id, o.trace_id
   from old_rows o
   join new_rows n using (packet_id)
   -- updated_at also moves when nothing else changed, so a version begins where the one before it ended.
@@ -9139,22 +9176,25 @@ begin
   ) previous
   where n.updated_at is distinct from o.updated_at
     and (
-      n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids, n.tags, n.ttl, n.project_id, n.branch,
-      n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
+      n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids,
+      n.tags,
+      n.ttl, n.project_id, n.branch, n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
     ) is distinct from (
-      o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids, o.tags, o.ttl,
-      o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
+      o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids,
+      o.tags,
+      o.ttl, o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
   return null;
 end
 $$;
 
-comment on function packets.tg_packet_store__keep_version is
-  'Saves the state that a caller''s update replaced. An update that changes nothing, or a job''s bookkeeping, makes '
-  'no version. Definer: callers can''t write versions.';
+comment on function packets.tg_packet_store__audit_update is
+  'Writes one audit row for each memory that was changed, and saves the state that a caller''s update replaced. An '
+  'update that changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write audit_log and '
+  'versions.';
 
-create trigger _550_keep_version after update on public.packet_store
+create trigger _500_audit_update after update on public.packet_store
   referencing old table as old_rows new table as new_rows
-  for each statement execute function packets.tg_packet_store__keep_version();
+  for each statement execute function packets.tg_packet_store__audit_update();
 --! EndIncluded 040-packets/140-packet-versions.sql
 --! Included 040-packets/150-follow-kinds.sql
 -- Triggers of packet_store for memories that depend on each other by their kind: a part follows its whole, and a
@@ -9179,10 +9219,13 @@ begin
     perform packets.raise_if_held(new.part_of);
   end if;
   if not found or whole.packet_type is distinct from rules ->> 'part_of_kind' then
-    perform identity.raise_error('L9VAL', format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'), field);
+    perform identity.raise_error('L9VAL',
+      format('%s: no %s that you may change has this id', field, rules ->> 'part_of_kind'), field);
   elsif (whole.scope, whole.project_id, whole.branch, whole.org_id, whole.user_id)
       is distinct from (new.scope, new.project_id, new.branch, new.org_id, new.user_id) then
-    perform identity.raise_error('L9VAL', format('%s: %s must have the scope, project, branch and owner of its %s', field, kinds.with_article(new.packet_type), whole.packet_type), field);
+    perform identity.raise_error('L9VAL',
+      format('%s: %s must have the scope, project, branch and owner of its %s', field, kinds.with_article(new.packet_type),
+        whole.packet_type), field);
   elsif (tg_op = 'INSERT' or new.envelope is distinct from old.envelope)
       and kinds.is_met(nullif(kinds.rules_of(whole.packet_type, whole.tenant_id) -> 'locked_when', 'null'), whole.envelope) then
     perform kinds.raise_locked(new.packet_type, rules, field);
@@ -9212,6 +9255,9 @@ declare
   whole public.packet_store;
   rules jsonb := kinds.rules_of(old.packet_type, old.tenant_id);
 begin
+  if tg_op = 'UPDATE' and new.part_of is not distinct from old.part_of then
+    return new;
+  end if;
   -- Cleanup, erasure and the deletion of the whole itself run as the owner. A kind may have no parts any more.
   if current_user <> 'l9_owner' and rules ->> 'part_of_field' is not null then
     select p.* into whole from public.packet_store p where p.packet_id = old.part_of for no key update;
@@ -9231,11 +9277,8 @@ comment on function packets.tg_packet_store__keep_parts is
   'Refuses to take a part away from a memory that is locked, such as a section from an approved document: to delete '
   'it, to move it to another one, or to change its kind.';
 
-create trigger _400_keep_parts before delete on public.packet_store
+create trigger _400_keep_parts before delete or update of envelope, packet_type on public.packet_store
   for each row when (old.part_of is not null) execute function packets.tg_packet_store__keep_parts();
-create trigger _400_keep_moved_parts before update of envelope, packet_type on public.packet_store
-  for each row when (old.part_of is not null and new.part_of is distinct from old.part_of)
-  execute function packets.tg_packet_store__keep_parts();
 
 create function packets.tg_packet_store__move_parts()
 returns trigger
@@ -9251,7 +9294,8 @@ begin
     select from public.packet_store p
     where p.part_of = new.packet_id
       and (p.scope, p.project_id, p.branch, p.ttl) is distinct from (new.scope, new.project_id, new.branch, new.ttl)) then
-    perform identity.raise_error('L9OWN', 'scope, project_id, ttl: this memory has parts that you may not change, so they cannot move with it', 'scope');
+    perform identity.raise_error('L9OWN',
+      'scope, project_id, ttl: this memory has parts that you may not change, so they cannot move with it', 'scope');
   end if;
   return null;
 end
@@ -9286,11 +9330,14 @@ begin
     perform packets.raise_if_held((new.envelope ->> 'supersedes')::uuid);
   end if;
   if superseded.packet_type is distinct from new.packet_type then
-    perform identity.raise_error('L9VAL', format('supersedes: no other %s that you may change has this id', new.packet_type), 'supersedes');
+    perform identity.raise_error('L9VAL',
+      format('supersedes: no other %s that you may change has this id', new.packet_type), 'supersedes');
   elsif (superseded.scope, superseded.project_id, superseded.org_id, superseded.user_id)
       is distinct from (new.scope, new.project_id, new.org_id, new.user_id) then
     -- Each of the two names the other, so their readers must be the same.
-    perform identity.raise_error('L9VAL', format('supersedes: %s can replace only one of its own scope, project and owner', kinds.with_article(new.packet_type)), 'supersedes');
+    perform identity.raise_error('L9VAL',
+      format('supersedes: %s can replace only one of its own scope, project and owner', kinds.with_article(new.packet_type)),
+        'supersedes');
   elsif superseded.envelope ->> 'status' is distinct from 'superseded' then
     update public.packet_store p
     set envelope = p.envelope || jsonb_build_object('status', 'superseded', 'superseded_by', new.packet_id)
@@ -9320,8 +9367,10 @@ begin
   -- The query runs as the writer, so one that it can't see is not found.
   if not exists (
     select from public.packet_store p
-    where p.packet_id = (new.envelope ->> 'superseded_by')::uuid and p.packet_id <> new.packet_id and p.packet_type = new.packet_type
-      and (p.scope, p.project_id, p.org_id, p.user_id) is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)) then
+    where p.packet_id = (new.envelope ->> 'superseded_by')::uuid and p.packet_id <> new.packet_id
+      and p.packet_type = new.packet_type
+      and (p.scope, p.project_id, p.org_id, p.user_id)
+        is not distinct from (new.scope, new.project_id, new.org_id, new.user_id)) then
     perform identity.raise_error('L9VAL',
       format('superseded_by: no other %s of this scope, project and owner has this id', new.packet_type), 'superseded_by');
   end if;
@@ -9334,8 +9383,7 @@ comment on function packets.tg_packet_store__check_successor is
   'project and owner.';
 
 create trigger _400_check_successor before insert or update of envelope on public.packet_store
-  for each row when (new.envelope ? 'superseded_by' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function packets.tg_packet_store__check_successor();
+  for each row when (new.envelope ? 'superseded_by') execute function packets.tg_packet_store__check_successor();
 --! EndIncluded 040-packets/150-follow-kinds.sql
 --! Included 045-ranking/000-schema.sql
 create schema ranking;
@@ -9992,7 +10040,8 @@ create table public.memory_contexts (
 -- Statistics are off because the planner would keep samples of the texts.
 alter table public.memory_contexts alter column context set statistics 0, alter column branch set statistics 0;
 
-create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id, branch) include (packet_id, ttl);
+create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id, branch)
+  include (packet_id, ttl);
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
 
 comment on table public.memory_contexts is
@@ -10095,9 +10144,9 @@ create table public.memory_embeddings (
   constraint embedding_metadata_object check (jsonb_typeof(metadata) = 'object')
 );
 
--- Most models fill only part of the 1536 dimensions. lz4 compresses the zeros behind them, so the row stays in one page. pglz gives
--- up if the first kilobyte does not compress, which is always so for a vector, and would move four times as much to the TOAST table.
--- The embedded engine does not support lz4.
+-- Most models fill only part of the 1536 dimensions. lz4 compresses the zeros behind them, so the row stays in one page. pglz
+-- gives up if the first kilobyte does not compress, which is always so for a vector, and would move four times as much to the
+-- TOAST table. The embedded engine does not support lz4.
 alter table public.memory_embeddings alter column vector set storage extended;
 do $$
 begin
@@ -10118,8 +10167,8 @@ comment on function embeddings.compared_vector_type is
 
 grant execute on function embeddings.compared_vector_type to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
--- Searches read this column. To take a vector out of the padded one, every distance would decompress 6 kB and convert 384 numbers.
--- It stays in the row, while the padded vector is moved out of it.
+-- Searches read this column. To take a vector out of the padded one, every distance would decompress 6 kB and convert 384
+-- numbers. It stays in the row, while the padded vector is moved out of it.
 do $$
 begin
   execute format(
@@ -10130,7 +10179,8 @@ alter table public.memory_embeddings alter column compared_vector set storage ma
 -- No plan depends on the frequency of vectors or texts.
 alter table public.memory_embeddings
   alter column vector set statistics 0, alter column compared_vector set statistics 0, alter column chunk_text set statistics 0,
-  alter column branch set statistics 0, alter column correlation_id set statistics 0, alter column session_id set statistics 0, alter column trace_id set statistics 0;
+  alter column branch set statistics 0, alter column correlation_id set statistics 0, alter column session_id set statistics 0,
+  alter column trace_id set statistics 0;
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 create index memory_embeddings_context_idx on public.memory_embeddings (context_id) where context_id is not null;
@@ -10196,7 +10246,8 @@ comment on policy definer_functions on public.memory_embeddings is
   'A trigger keeps the vectors equal to their memory.';
 
 grant select on public.memory_embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id, project_id, branch, scope,
+grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id,
+  project_id, branch, scope,
   ttl, correlation_id, session_id, trace_id)
   on public.memory_embeddings to l9_worker;
 grant delete, maintain on public.memory_embeddings to l9_worker;
@@ -10278,11 +10329,11 @@ declare
 begin
   execute format($sql$
 create or replace function %s(
-  bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, searched_branch text, uses_chunks boolean)
+  bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, searched_branch text,
+  uses_chunks boolean)
 returns table (packet_id uuid, chunk_index integer, distance double precision)
 language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
 as $body$
-#variable_conflict use_column
 begin
   case bucket%s
   end case;
@@ -10290,7 +10341,8 @@ end
 $body$ $sql$,
     signature, embeddings.compared_vector_type(), (
       select string_agg(format(
-        branch, b.bucket, embeddings.embedding_expression(dimensions), model, embedding_type, packets.in_bucket('m', b.bucket)), '')
+        branch, b.bucket, embeddings.embedding_expression(dimensions), model, embedding_type,
+        packets.in_bucket('m', b.bucket)), '')
       from unnest(packets.tenant_buckets()) as b (bucket)));
   execute format('comment on function %s is %L', signature, format(
     'The rows nearest to a vector that the caller may read, of type %s and made by %s, from the index of a bucket of tenants.',
@@ -10336,12 +10388,14 @@ declare
   registered_dimensions integer;
 begin
   if model is null or not embeddings.is_model_name(model) then
-    perform identity.raise_error('L9VAL', 'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit', 'model');
+    perform identity.raise_error('L9VAL',
+      'model: must be 1 to 100 letters, digits or ._/:@- and begin with a letter or digit', 'model');
   elsif dimensions is null or dimensions not between 1 and embeddings.max_dimensions() then
     perform identity.raise_error('L9VAL', format('dimensions: must be from 1 to %s', embeddings.max_dimensions()), 'dimensions');
   end if;
   insert into public.embedding_models as m (model, dimensions, relevance_midpoint, relevance_slope)
-  select model, dimensions, r.midpoint, r.slope from embeddings.default_relevance(model) as r on conflict on constraint embedding_models_pkey do nothing;
+  select model, dimensions, r.midpoint, r.slope from embeddings.default_relevance(model) as r
+  on conflict on constraint embedding_models_pkey do nothing;
   select m.dimensions into registered_dimensions from public.embedding_models m where m.model = register_embedding_model.model;
   if registered_dimensions <> dimensions then
     perform identity.raise_error(
@@ -10349,10 +10403,11 @@ begin
   end if;
 
   for index in select * from embeddings.embedding_indexes(model) loop
-    -- Built with the default of 64, a graph misses up to a twentieth of the ten nearest where many memories resemble each other, however
-    -- wide it is scanned. A text takes many times as long to embed as to enter the graph.
+    -- Built with the default of 64, a graph misses up to a twentieth of the ten nearest where many memories resemble each
+    -- other, however wide it is scanned. A text takes many times as long to embed as to enter the graph.
     execute format(
-      'create index if not exists %I on public.memory_embeddings using hnsw ((%s) extensions.%s) with (ef_construction = 200) where %s',
+      'create index if not exists %I on public.memory_embeddings using hnsw ((%s) extensions.%s)
+       with (ef_construction = 200) where %s',
       index.name,
       embeddings.embedding_expression(dimensions),
       case when packets.is_embedded_engine() then 'vector_cosine_ops' else 'halfvec_cosine_ops' end,
@@ -10382,7 +10437,8 @@ returns text
 language sql immutable parallel safe set search_path = ''
 return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') = 'array' then (
   select pg_catalog.string_agg(step.text #>> '{}', E'\n' order by step.place)
-  from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")') with ordinality as step (text, place)
+  from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")')
+    with ordinality as step (text, place)
   where not identity.is_blank(step.text #>> '{}')) end;
 
 comment on function embeddings.reasoning_text is
@@ -10419,27 +10475,35 @@ create function embeddings.tg_packet_store__embeddings_follow()
 returns trigger
 language plpgsql security definer set search_path = ''
 as $$
+declare
+  has_new_text constant boolean := new.content_hash <> old.content_hash;
+  has_new_steps constant boolean := 'reasoning_trace' in (new.packet_type, old.packet_type)
+    and (new.packet_type, new.envelope -> 'steps') is distinct from (old.packet_type, old.envelope -> 'steps');
 begin
-  if new.content_hash <> old.content_hash then
-    -- A search must not find the memory by the meaning of its former text.
-    delete from public.memory_embeddings e where e.packet_id = new.packet_id;
+  -- A search must not find the memory by the meaning of its former text or steps.
+  if has_new_text or has_new_steps then
+    delete from public.memory_embeddings e
+    where e.packet_id = new.packet_id and (has_new_text or e.embedding_type = 'reasoning');
     perform embeddings.enqueue_memory(new.packet_id);
-    if new.chunk_count > 0 then
-      new.chunk_count := 0;
-    end if;
-  else
+  end if;
+  if has_new_text and new.chunk_count > 0 then
+    new.chunk_count := 0;
+  elsif not has_new_text then
     update public.memory_embeddings e
     set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, branch = new.branch,
       scope = new.scope, ttl = new.ttl
-    where e.packet_id = new.packet_id;
+    where e.packet_id = new.packet_id
+      and (e.tenant_id, e.org_id, e.user_id, e.project_id, e.branch, e.scope, e.ttl)
+        is distinct from (new.tenant_id, new.org_id, new.user_id, new.project_id, new.branch, new.scope, new.ttl);
   end if;
   return new;
 end
 $$;
 
 comment on function embeddings.tg_packet_store__embeddings_follow is
-  'Keeps owner, project, branch, scope and expiry of the vectors equal to those of the memory, and deletes the '
-  'vectors when its content changes. Definer: callers cannot write vectors.';
+  'Keeps owner, project, branch, scope and expiry of the vectors equal to those of the memory. Deletes the vectors when '
+  'its content changes, and those of its steps when a reasoning trace gets others, and queues it. Definer: callers '
+  'cannot write vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
@@ -10450,29 +10514,10 @@ create trigger _600_embeddings_follow before update on public.packet_store
     or new.user_id is distinct from old.user_id
     or new.project_id is distinct from old.project_id
     or new.branch is distinct from old.branch
-    or new.ttl is distinct from old.ttl)
+    or new.ttl is distinct from old.ttl
+    or (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
+      and (new.packet_type <> old.packet_type or new.envelope -> 'steps' is distinct from old.envelope -> 'steps'))
   execute function embeddings.tg_packet_store__embeddings_follow();
-
-create function embeddings.tg_packet_store__reasoning_follows()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  delete from public.memory_embeddings e where e.packet_id = new.packet_id and e.embedding_type = 'reasoning';
-  perform embeddings.enqueue_memory(new.packet_id);
-  return null;
-end
-$$;
-
-comment on function embeddings.tg_packet_store__reasoning_follows is
-  'Deletes the vectors of the former steps of a reasoning trace, and queues the memory so that its new steps are '
-  'embedded. Definer: callers cannot write vectors.';
-
-create trigger _600_reasoning_follows after update of envelope, packet_type on public.packet_store
-  for each row when (
-    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
-    and (new.packet_type <> old.packet_type or new.envelope -> 'steps' is distinct from old.envelope -> 'steps'))
-  execute function embeddings.tg_packet_store__reasoning_follows();
 
 create function embeddings.tg_packet_store__contexts_follow()
 returns trigger
@@ -10495,7 +10540,8 @@ comment on function embeddings.tg_packet_store__contexts_follow is
 
 -- 690: contexts are deleted after the derived rows of the memory have been recomputed.
 create trigger _690_contexts_follow
-  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp" on public.packet_store
+  after update of envelope, thread_id, project_id, branch, scope, ttl, tenant_id, org_id, user_id, "timestamp"
+  on public.packet_store
   for each row
   when (
     coalesce(new.thread_id, old.thread_id) is not null
@@ -10522,7 +10568,8 @@ language sql volatile set search_path = ''
 begin atomic
   with due as (
     select q.packet_id from embeddings.pending_embeddings q
-    where q.model = lease_pending_embeddings.model and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now())
+    where q.model = lease_pending_embeddings.model and q.next_attempt_at <= now()
+      and (q.leased_until is null or q.leased_until < now())
       and q.next_chunk >= case when has_whole then 1 else 0 end and q.next_chunk <= case when has_whole then 2147483647 else 0 end
     order by q.next_chunk, q.enqueued_at desc
     limit batch_size
@@ -10543,7 +10590,8 @@ comment on function embeddings.lease_pending_embeddings is
   'has_whole of those that lack only chunks, the one with the fewest chunks so far first. So a long memory holds up '
   'no other. For reasoning traces it also returns the texts in their steps.';
 
-create function embeddings.postpone_embeddings(model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
+create function embeddings.postpone_embeddings(
+  model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
 returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -10669,9 +10717,9 @@ grant execute on function
 to l9_worker;
 --! EndIncluded 050-embeddings/090-embedding-queue.sql
 --! Included 050-embeddings/100-refresh-contexts.sql
--- Functions over contexts that the embedding job calls, as l9_worker. The job locks a memory first, then its context, then rows of a
--- queue, in the same order as a caller's change. A change of many memories can still conflict with it, so the job waits for a lock
--- only for a moment (55P03), less than the deadlock timeout: a caller's change never fails because of the job.
+-- Functions over contexts that the embedding job calls, as l9_worker. The job locks a memory first, then its context, then rows
+-- of a queue, in the same order as a caller's change. A change of many memories can still conflict with it, so the job waits
+-- for a lock only for a moment (55P03), less than the deadlock timeout: a caller's change never fails because of the job.
 
 create function embeddings.context_text(predecessor text, content text)
 returns text
@@ -10687,7 +10735,8 @@ returns void
 language sql volatile set search_path = ''
 begin atomic
   -- The memories are locked before their rows leave a queue, in the same order as by a caller's change. A memory that is being
-  -- changed now waits for the next call. So does one that is already queued for embedding: it may have been read before the change.
+  -- changed now waits for the next call. So does one that is already queued for embedding: it may have been read before the
+  -- change.
   with free as materialized (
     select p.packet_id
     from embeddings.stale_contexts s
@@ -10760,7 +10809,6 @@ create function embeddings.refresh_contexts(packet_ids uuid[])
 returns table (packet_id uuid, is_busy boolean, context_id uuid, context text)
 language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
 as $$
-#variable_conflict use_column
 declare
   id uuid;
   memory public.packet_store;
@@ -10797,7 +10845,8 @@ begin
         if new_context is not null then
           insert into public.memory_contexts as c
             (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, branch, scope, ttl)
-          values (memory.packet_id, before_id, new_context, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id, memory.branch,
+          values (memory.packet_id, before_id, new_context, memory.tenant_id, memory.org_id, memory.user_id, memory.project_id,
+            memory.branch,
             memory.scope, least(memory.ttl, predecessor.ttl))
           returning c.context_id into context_id;
         end if;
@@ -10838,7 +10887,8 @@ returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into public.memory_embeddings
-    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, branch, scope, ttl,
+    (packet_id, embedding_type, model, vector, chunk_index, chunk_text, metadata, tenant_id, org_id, user_id, project_id, branch,
+      scope, ttl,
       correlation_id, session_id, trace_id)
   select p.packet_id, insert_vectors.embedding_type, insert_vectors.model, v.vector::extensions.vector, first_chunk + v.place - 1,
     chunk_texts[c.place],
@@ -10863,7 +10913,6 @@ create function embeddings.store_embeddings(
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   chunks_before integer;
 begin
@@ -10942,7 +10991,6 @@ create function embeddings.store_reasoning(
 returns boolean
 language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
 as $$
-#variable_conflict use_column
 begin
   perform from public.packet_store p
   where p.packet_id = store_reasoning.packet_id
@@ -10971,7 +11019,6 @@ create function embeddings.store_vectors(
 returns boolean
 language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
 as $$
-#variable_conflict use_column
 begin
   if context_id is null then
     return embeddings.store_embeddings(
@@ -11036,13 +11083,13 @@ call identity.keep_private('embeddings.embedding_changes',
 grant select, insert (model, memories_to_embed), update (memories_to_embed), delete on embeddings.embedding_changes to l9_worker;
 --! EndIncluded 050-embeddings/120-embedding-changes.sql
 --! Included 050-embeddings/130-change-model.sql
--- The change from one model to another, made as l9_worker. Its state is in the database, so the process that drives it can stop anywhere.
+-- The change from one model to another, made as l9_worker. Its state is in the database, so the process that drives it can stop
+-- anywhere.
 
 create function embeddings.adopt_embedding_model(model text, dimensions integer)
 returns text
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   serving text;
 begin
@@ -11073,7 +11120,6 @@ create function embeddings.begin_embedding_change(model text, dimensions integer
 returns bigint
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   other text;
   missing bigint;
@@ -11125,7 +11171,6 @@ create function embeddings.switch_embedding_model(model text, allow_missing bigi
 returns bigint
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   serving text;
   missing bigint;
@@ -11173,7 +11218,6 @@ create function embeddings.abandon_embedding_change()
 returns text
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   abandoned text;
 begin
@@ -11227,10 +11271,10 @@ comment on function embeddings.drop_leaving_vectors is
 create function embeddings.drop_embedding_model(model text)
 returns boolean
 language plpgsql volatile security definer set search_path = ''
--- Dropping an index needs an exclusive lock on the table. It is better to try again later than to block everyone who queues behind.
+-- Dropping an index needs an exclusive lock on the table. It is better to try again later than to block everyone who queues
+-- behind.
 set lock_timeout = '1s'
 as $$
-#variable_conflict use_column
 declare
   index_name text;
   function_name text;
@@ -11246,7 +11290,8 @@ begin
     execute format('drop index if exists %s', index_name);
   end loop;
   for function_name in
-    select embeddings.nearest_function_name(drop_embedding_model.model, t.kind) from unnest(embeddings.embedding_types()) as t (kind)
+    select embeddings.nearest_function_name(drop_embedding_model.model, t.kind)
+    from unnest(embeddings.embedding_types()) as t (kind)
   loop
     execute format('drop function if exists embeddings.%I', function_name);
   end loop;
@@ -14139,7 +14184,8 @@ comment on policy definer_functions on public.idempotency_keys is
 -- A retry must find the key that was sent, so it is refused rather than redacted.
 call secrets.guard_table('public.idempotency_keys', redacts => false);
 
-grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash), update (packet_id, status, request_hash)
+grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash),
+  update (packet_id, status, request_hash)
   on public.idempotency_keys to l9_agent, l9_admin;
 -- Nobody may delete: a key is deleted with its memory.
 
@@ -14148,7 +14194,6 @@ create function memories.answer_of_key(idempotency_key text, request_hash bytea)
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   first_request bytea;
@@ -14170,7 +14215,8 @@ begin
     -- If the caller can no longer see the key's memory, that must look as if it were deleted: then nothing is compared.
     if first_request <> answer_of_key.request_hash then
       perform identity.raise_error('L9VAL',
-        'idempotency_key: was used before, for a save with other arguments; a retry repeats all arguments, another save needs another key',
+        'idempotency_key: was used before, for a save with other arguments; a retry repeats all arguments, another save '
+        'needs another key',
         'idempotency_key');
     end if;
   end if;
@@ -14203,7 +14249,7 @@ grant execute on function memories.answer_of_key, memories.remember_answer to l9
 -- A memory as a JSON document. The operations of the gateway answer with it, and memory_history() compares states by
 -- it.
 
-create function memories.memory_json(memory public.packet_store)
+create function memories.json_of(memory public.packet_store, importance real)
 returns jsonb
 language sql stable parallel safe set search_path = ''
 return case when (memory).packet_id is not null then pg_catalog.jsonb_build_object(
@@ -14223,7 +14269,7 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'speaker', (memory).speaker,
   'language', (memory).language,
   'parent_ids', (memory).parent_ids,
-  'importance', public.packet_store_importance_score(memory),
+  'importance', importance,
   'estimated_importance', (memory).importance_score,
   -- infinity says only that the rules of the kind set no expiry.
   'ttl', nullif((memory).ttl, 'infinity'),
@@ -14236,11 +14282,27 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'trace_id', (memory).trace_id
 ) end;
 
+comment on function memories.json_of is 'A memory as the gateway returns it, with its learned importance.';
+
+create function memories.memory_json(memory public.packet_store)
+returns jsonb
+language sql stable parallel safe set search_path = ''
+return memories.json_of(memory, public.packet_store_importance_score(memory));
+
 comment on function memories.memory_json is
   'A memory as the gateway returns it; its fields are named like the parameters of save_memory, except that '
   'importance is the learned one and estimated_importance the writer''s.';
 
-grant execute on function memories.memory_json to l9_agent, l9_admin, l9_platform_admin;
+create function memories.saved_json(status text, memory public.packet_store)
+returns jsonb
+language sql stable parallel safe set search_path = ''
+-- Nobody has found or used a new memory yet, so there is nothing to look up.
+return memories.json_of(memory, case when status = 'inserted' then importance.importance_of(memory, null, pg_catalog.now())
+  else public.packet_store_importance_score(memory) end);
+
+comment on function memories.saved_json is 'The memory in the answer of a save with this status, as memory_json() returns it.';
+
+grant execute on function memories.json_of, memories.memory_json, memories.saved_json to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 080-memories/020-memory-json.sql
 --! Included 080-memories/030-raise-not-yours.sql
 -- The refusal of get_memory(), update_memory() and delete_memory(), where a caller may not read or change a memory.
@@ -14313,8 +14375,9 @@ comment on function memories.present_state is
 
 grant execute on function memories.check_version, memories.present_state to l9_agent, l9_admin;
 --! EndIncluded 080-memories/032-check-version.sql
---! Included 080-memories/035-save-typed.sql
--- Saves a memory of a kind with rules: what is the same by them is updated. save_memory() calls save_typed().
+--! Included 080-memories/035-save-draft.sql
+-- Saves a draft, which is a row of packet_store that is not stored yet: what is the same by the rules of its kind is updated,
+-- and in a kind without rules left as it is. save_memory() and memory_store() call save_draft().
 
 create function memories.find_ended(draft public.packet_store, fields jsonb)
 returns setof public.packet_store
@@ -14346,7 +14409,8 @@ language plpgsql stable set search_path = ''
 as $$
 begin
   if jsonb_array_length(rules -> 'text') > 0 and content <> coalesce(kinds.text_of(rules, fields), '') then
-    perform identity.raise_error('L9VAL', format('content: that of %s is made from its fields (%s); leave it out', kinds.with_article(kind),
+    perform identity.raise_error('L9VAL',
+      format('content: that of %s is made from its fields (%s); leave it out', kinds.with_article(kind),
       array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')), 'content');
   end if;
 end
@@ -14382,7 +14446,6 @@ create function memories.update_same(same public.packet_store, draft public.pack
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   current public.packet_store;
   wanted public.packet_store;
@@ -14399,9 +14462,11 @@ begin
   wanted.envelope := packets.typed_fields(rules, current.envelope
     || case when jsonb_array_length(rules -> 'text') > 0 then draft.envelope - 'content' else draft.envelope end);
   wanted.tags := case when cardinality(draft.tags) > 0 then draft.tags else current.tags end;
-  wanted.parent_ids := current.parent_ids || array(select distinct p from unnest(draft.parent_ids) as p where p <> all (current.parent_ids));
+  wanted.parent_ids := current.parent_ids
+    || array(select distinct p from unnest(draft.parent_ids) as p where p <> all (current.parent_ids));
   -- As the trigger stores it: a memory whose kind never expires needs no infinity.
-  wanted.ttl := case when draft.ttl = 'infinity' and coalesce(rules -> 'expires', 'null') = 'null' then null else coalesce(draft.ttl, current.ttl) end;
+  wanted.ttl := case when draft.ttl = 'infinity' and coalesce(rules -> 'expires', 'null') = 'null' then null
+    else coalesce(draft.ttl, current.ttl) end;
   wanted.importance_score := coalesce(draft.importance_score, current.importance_score);
   wanted.metadata := current.metadata || (coalesce(draft.metadata, '{}') - '{creator,source,agent,tool_name,updated_by}'::text[]);
   wanted.routing := case when draft.routing <> '{}' then draft.routing else current.routing end;
@@ -14415,7 +14480,8 @@ begin
     return answer;
   end if;
   update public.packet_store p set
-    envelope = wanted.envelope, tags = wanted.tags, parent_ids = wanted.parent_ids, ttl = wanted.ttl, importance_score = wanted.importance_score,
+    envelope = wanted.envelope, tags = wanted.tags, parent_ids = wanted.parent_ids, ttl = wanted.ttl,
+    importance_score = wanted.importance_score,
     metadata = wanted.metadata, routing = wanted.routing, provenance = wanted.provenance, language = wanted.language,
     thread_id = wanted.thread_id, "timestamp" = wanted."timestamp"
   where p.packet_id = same.packet_id
@@ -14425,7 +14491,8 @@ begin
       return null;
     end if;
     perform identity.raise_error('L9OWN', format(
-      'memory %s is the same %s, and its text is by %s; only that one or an administrator may change it. Save one of your own beside it, under other %s',
+      'memory %s is the same %s, and its text is by %s; only that one or an administrator may change it. '
+      'Save one of your own beside it, under other %s',
       same.packet_id, same.packet_type, packets.text_writer(same),
       coalesce(nullif(array_to_string(array(select jsonb_array_elements_text(rules -> 'identity')), ', '), ''), 'words')));
   end if;
@@ -14440,85 +14507,127 @@ comment on function memories.update_same is
   'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing '
   'differs. Errors: L9OWN, L9IMM and those of a save.';
 
--- Looks for the memory that is the same and updates it, or else inserts; if a concurrent save was first, it looks
--- again.
-create function memories.save_typed(draft public.packet_store, rules jsonb, is_beside boolean default false)
-returns public.save_result
-language plpgsql volatile set search_path = ''
+create function memories.identity_of(rules jsonb, fields jsonb) returns bytea
+language sql stable set search_path = ''
+-- A memory that ends with this save, such as a todo that is done, still is the one that was open.
+return kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
+  packets.text_identity(secrets.as_stored(fields ->> 'content', identity.current_tenant_id())));
+
+comment on function memories.identity_of is
+  'The identity_hash that a memory with these fields will have: by the rules of its kind or, without rules, by its '
+  'content.';
+
+create function memories.find_same(draft public.packet_store, rules jsonb, is_beside boolean default false)
+returns public.packet_store
+language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
-  me constant identity.identity := identity.require_identity();
-  fields jsonb := packets.typed_fields(rules, draft.envelope);
-  -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
-  hash constant bytea := kinds.identity_of(rules - 'identity_ends_when', fields, null,
-    packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+  fields constant jsonb := case when rules is null then draft.envelope else packets.typed_fields(rules, draft.envelope) end;
+  hash constant bytea := memories.identity_of(rules, fields);
   same public.packet_store;
-  saved public.packet_store;
-  answer public.save_result;
-  violated text;
 begin
-  -- That a memory is there already excuses nobody from the rights to save it.
-  perform packets.check_scope(draft.scope, draft.project_id);
-  for attempt in 1..3 loop
-    -- One that this memory replaces is another one, even if its name is the same.
-    select s.* into same from packets.find_same(draft, packets.own_identity(hash, me.creator)) s
-    where coalesce((rules ->> 'stands_beside')::boolean, false);
-    if not found then
-      select s.* into same from packets.find_same(draft, hash) s
-      where not is_beside and (not coalesce((rules ->> 'supersedes')::boolean, false)
-        or s.packet_id::text is distinct from lower(fields ->> 'supersedes'));
-    end if;
-    if found then
-      answer := memories.update_same(same, draft, rules);
-      if answer.status is not null then
-        return answer;
-      end if;
-      -- The insert below stands beside it.
-    end if;
-    if kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
-      select s.* into same from memories.find_ended(draft, fields) s;
-      if found then
-        return memories.update_same(same, draft, rules);
-      end if;
-    end if;
-    begin
-      insert into public.packet_store (
-        packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
-        importance_score, correlation_id, session_id, trace_id)
-      values (
-        draft.packet_type, fields, draft."timestamp", draft.language, coalesce(draft.routing, '{}'), coalesce(draft.provenance, '{}'),
-        coalesce(draft.metadata, '{}'), draft.thread_id, coalesce(draft.parent_ids, '{}'), coalesce(draft.tags, '{}'), draft.ttl,
-        draft.project_id, draft.branch, draft.scope, coalesce(draft.importance_score, 0.5), draft.correlation_id, draft.session_id, draft.trace_id)
-      returning * into saved;
-      answer.memory := saved;
-      answer.status := 'inserted';
-      return answer;
-    exception when unique_violation then
-      -- What a trigger did for the row that was refused, such as marking one as superseded, is undone with it.
-      get stacked diagnostics violated = constraint_name;
-      if violated <> 'packet_content_unique' then
-        raise;
-      end if;
-    end;
-  end loop;
-  raise exception using errcode = '40001', message = 'too many concurrent saves of this memory; try again';
+  if (rules ->> 'stands_beside')::boolean then
+    select s.* into same from packets.find_same(draft, packets.own_identity(hash, identity.current_creator())) as s;
+  end if;
+  if same.packet_id is null and not is_beside then
+    select s.* into same from packets.find_same(draft, hash) as s
+    where (not coalesce((rules ->> 'supersedes')::boolean, false)
+        -- One that this memory replaces is another one, even if its name is the same.
+        or s.packet_id::text is distinct from lower(fields ->> 'supersedes'))
+      and (draft.packet_type <> 'message' or (s.thread_id, s."timestamp", s.speaker) is not distinct from (
+        draft.thread_id, draft."timestamp",
+        packets.speaker_of('message', packets.with_trimmed_speaker(draft.metadata), fields ->> 'content')));
+  end if;
+  if same.packet_id is null and kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
+    select s.* into same from memories.find_ended(draft, fields) as s;
+  end if;
+  return same;
 end
 $$;
 
-comment on function memories.save_typed is
-  'Saves a memory of a kind with rules, or updates the one that is the same by them. Of the draft, the columns that '
-  'callers may write count; null takes the default. is_beside: one that the caller may not change is not looked '
-  'for, because the new memory is to stand beside it.';
+comment on function memories.find_same is
+  'The memory that is the same as a draft by the rules of its kind or, without rules, by its content; null if there is '
+  'none. is_beside: one that the caller may not change is not looked for, because the new memory is to stand beside it.';
 
-grant execute on function
-  memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.update_same,
-  memories.save_typed
-to l9_agent, l9_admin;
---! EndIncluded 080-memories/035-save-typed.sql
---! Included 080-memories/040-save-memory.sql
--- The operation save_memory. Other functions that save a memory, such as reflect(), assert_fact() and memory_store(),
--- call it, too.
+create function memories.insert_draft(draft public.packet_store) returns public.packet_store
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  saved public.packet_store;
+begin
+  insert into public.packet_store (
+    packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id,
+    branch, scope, importance_score, correlation_id, session_id, trace_id)
+  values (
+    draft.packet_type, draft.envelope, draft."timestamp", draft.language, coalesce(draft.routing, '{}'),
+    coalesce(draft.provenance, '{}'), coalesce(draft.metadata, '{}'), draft.thread_id, coalesce(draft.parent_ids, '{}'),
+    coalesce(draft.tags, '{}'), draft.ttl, draft.project_id, draft.branch, draft.scope, coalesce(draft.importance_score, 0.5),
+    draft.correlation_id, draft.session_id, draft.trace_id)
+  on conflict do nothing
+  returning * into saved;
+  return saved;
+end
+$$;
+
+comment on function memories.insert_draft is
+  'Inserts a draft: its columns that callers may write, of which null takes the default. Null if one that is the same is '
+  'there.';
+
+-- A kind without rules is inserted at once, and the same memory looked for where there is one; a kind with rules looks first,
+-- because its triggers change other memories. If a concurrent save or delete was first, it looks again.
+create function memories.save_draft(draft public.packet_store, rules jsonb, is_beside boolean default false)
+returns public.save_result
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  same public.packet_store;
+  answer public.save_result;
+begin
+  if rules is not null then
+    -- That a memory is there already excuses nobody from the rights to save it.
+    perform packets.check_scope(draft.scope, draft.project_id);
+  end if;
+  for attempt in 1..4 loop
+    if rules is not null or attempt > 1 then
+      same := memories.find_same(draft, rules, is_beside);
+    end if;
+    if same.packet_id is not null and rules is null then
+      answer.status := 'skipped_dedupe';
+      answer.memory := same;
+    elsif same.packet_id is not null then
+      answer := memories.update_same(same, draft, rules);
+      if answer.status is null and not is_beside then
+        return memories.save_draft(draft, rules, is_beside => true);
+      end if;
+    end if;
+    exit when answer.status is not null;
+    if rules is null then
+      answer.memory := memories.insert_draft(draft);
+    else
+      begin
+        answer.memory := memories.insert_draft(draft);
+        if (answer.memory).packet_id is null then
+          raise exception using errcode = 'TAKEN';
+        end if;
+      exception when sqlstate 'TAKEN' then
+        null; -- What a trigger did for the row, such as marking one as superseded, is undone with it.
+      end;
+    end if;
+    if (answer.memory).packet_id is not null then
+      answer.status := 'inserted';
+      exit;
+    end if;
+  end loop;
+  if answer.status is null then
+    raise exception using errcode = '40001', message = 'too many concurrent saves of this memory; try again';
+  end if;
+  return answer;
+end
+$$;
+
+comment on function memories.save_draft is
+  'Saves a draft, or answers with the memory that is the same: updated where its kind has rules. is_beside: the new '
+  'memory is to stand beside one that the caller may not change. Errors: those of a save.';
 
 create function memories.audit_shown(answer public.save_result)
 returns void
@@ -14531,10 +14640,47 @@ end;
 comment on function memories.audit_shown is
   'Audits that a save which wrote nothing returned a memory that was there already.';
 
-grant execute on function memories.audit_shown to l9_agent, l9_admin;
+create function memories.note_answer(answer public.save_result, rules jsonb, ttl timestamptz)
+returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if answer.status = 'inserted' then
+    return;
+  end if;
+  -- A kind with rules says itself when its memories expire.
+  perform packets.claim_text((answer.memory).packet_id, case when rules is null then coalesce(note_answer.ttl, 'infinity') end);
+  if answer.status = 'skipped_dedupe' then
+    perform memories.audit_shown(answer);
+  end if;
+end
+$$;
 
--- A known idempotency key answers first, then near-duplicates, then the rules of a kind. Otherwise the memory is
--- inserted, and one that is there already is the answer.
+comment on function memories.note_answer is
+  'Does what follows from an answer with a memory that was there already: an administrator stands by its text, and its '
+  'read is audited where nothing was written.';
+
+-- Without a search_path it is inlined.
+create function memories.with_content(envelope jsonb, content text, rules jsonb) returns jsonb
+language sql stable parallel safe
+return coalesce(envelope, '{}')
+  -- Without rules, a missing content is an error that names it, even where the envelope has one.
+  || case when rules is not null and content is null then '{}' else pg_catalog.jsonb_build_object('content', content) end;
+
+comment on function memories.with_content is 'The envelope of a draft: the fields that were given, and the content.';
+
+grant execute on function
+  memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.update_same, memories.identity_of,
+  memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown, memories.note_answer,
+  memories.with_content
+to l9_agent, l9_admin;
+--! EndIncluded 080-memories/035-save-draft.sql
+--! Included 080-memories/040-save-memory.sql
+-- The operation save_memory. Other functions that save a memory, such as reflect(), assert_fact() and memory_store(),
+-- call it, too.
+
+-- A known idempotency key answers first, then near-duplicates. Otherwise the draft is saved, and a memory that is the same is the
+-- answer.
 create function public.save_memory(
   content text default null,
   scope text default 'developer',
@@ -14564,50 +14710,56 @@ create function public.save_memory(
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
-  saved public.packet_store;
-  hash bytea;
-  request_hash bytea;
-  answer public.save_result;
-  is_message boolean;
   draft public.packet_store;
   rules jsonb;
+  request_hash bytea;
+  answer public.save_result;
+  near public.similar_memory[];
 begin
-  kind := coalesce(identity.given_text(save_memory.kind), 'note');
-  scope := coalesce(identity.given_text(save_memory.scope), 'developer');
-  thread_id := identity.given_text(save_memory.thread_id);
-  language := identity.given_text(save_memory.language);
-  on_similar := identity.given_text(save_memory.on_similar);
-  is_message := save_memory.kind = 'message';
-  rules := kinds.rules_of(save_memory.kind, me.tenant_id);
+  draft.packet_type := coalesce(identity.given_text(kind), 'note');
+  draft.scope := coalesce(identity.given_text(scope), 'developer');
+  draft.thread_id := identity.given_text(thread_id);
+  draft.language := identity.given_text(language);
+  on_similar := identity.given_text(on_similar);
+  rules := kinds.rules_of(draft.packet_type, me.tenant_id);
   if ttl <= now() then
     perform identity.raise_error('L9VAL', 'ttl: must be in the future', 'ttl');
   end if;
-  project_id := packets.project_or_default(save_memory.project_id, save_memory.scope);
-  branch := packets.branch_or_default(save_memory.branch, save_memory.project_id);
-  if jsonb_typeof(save_memory.envelope) <> 'object' then
+  draft.project_id := packets.project_or_default(project_id, draft.scope);
+  draft.branch := packets.branch_or_default(branch, draft.project_id);
+  if jsonb_typeof(envelope) <> 'object' then
     perform identity.raise_error('L9VAL', 'envelope: must be an object', 'envelope');
   end if;
-
-  if save_memory.speaker is not null then
-    metadata := coalesce(save_memory.metadata, '{}') || jsonb_build_object('speaker', save_memory.speaker);
+  draft.metadata := metadata;
+  if speaker is not null then
+    draft.metadata := coalesce(metadata, '{}') || jsonb_build_object('speaker', speaker);
   end if;
+  draft."timestamp" := save_memory."timestamp";
+  draft.routing := routing;
+  draft.provenance := provenance;
+  draft.parent_ids := parent_ids;
+  draft.tags := tags;
+  draft.ttl := ttl;
+  draft.importance_score := importance;
+  draft.correlation_id := correlation_id;
+  draft.session_id := session_id;
+  draft.trace_id := trace_id;
 
-  if save_memory.idempotency_key is not null then
+  if idempotency_key is not null then
     -- What may differ between a request and its retry is left out: the vector, which may have come late, and where the caller
     -- was when it sent it.
     request_hash := sha256(convert_to(jsonb_build_object(
-      'content', save_memory.content, 'scope', save_memory.scope, 'project_id', save_memory.project_id, 'branch', save_memory.branch,
-      'kind', kind, 'tags', coalesce(save_memory.tags, '{}'), 'thread_id', save_memory.thread_id,
-      'parent_ids', coalesce(save_memory.parent_ids, '{}'), 'ttl', save_memory.ttl at time zone 'UTC',
-      'importance', coalesce(importance, 0.5), 'metadata', coalesce(save_memory.metadata, '{}'),
-      'envelope', coalesce(save_memory.envelope, '{}'), 'routing', coalesce(save_memory.routing, '{}'),
-      'provenance', coalesce(save_memory.provenance, '{}'), 'correlation_id', save_memory.correlation_id,
-      'timestamp', save_memory."timestamp" at time zone 'UTC', 'language', save_memory.language,
+      'content', content, 'scope', draft.scope, 'project_id', draft.project_id, 'branch', draft.branch,
+      'kind', draft.packet_type, 'tags', coalesce(tags, '{}'), 'thread_id', draft.thread_id,
+      'parent_ids', coalesce(parent_ids, '{}'), 'ttl', ttl at time zone 'UTC',
+      'importance', coalesce(importance, 0.5), 'metadata', coalesce(draft.metadata, '{}'),
+      'envelope', coalesce(envelope, '{}'), 'routing', coalesce(routing, '{}'),
+      'provenance', coalesce(provenance, '{}'), 'correlation_id', correlation_id,
+      'timestamp', save_memory."timestamp" at time zone 'UTC', 'language', draft.language,
       'on_similar', coalesce(on_similar, 'keep'))::text, 'UTF8'));
-    answer := memories.answer_of_key(save_memory.idempotency_key, request_hash);
+    answer := memories.answer_of_key(idempotency_key, request_hash);
     if answer.status is not null then
       perform memories.audit_shown(answer);
       return answer;
@@ -14616,88 +14768,23 @@ begin
 
   if on_similar is not null then
     answer := duplicates.resolve_similar(
-      on_similar, save_memory.content, save_memory.scope, save_memory.project_id, save_memory.branch, kind, tags, parent_ids, ttl, importance,
-      save_memory.metadata, save_memory.envelope, content_vector, model);
-    saved := answer.memory;
+      on_similar, content, draft.scope, draft.project_id, draft.branch, draft.packet_type, tags, parent_ids, ttl, importance,
+      draft.metadata, envelope, content_vector, model);
   end if;
-
-  if rules is not null and answer.status is null then
-    perform memories.check_made_content(kind, rules, save_memory.envelope, save_memory.content);
-    draft.packet_type := kind;
-    draft.envelope := coalesce(save_memory.envelope, '{}')
-      || jsonb_strip_nulls(jsonb_build_object('content', save_memory.content));
-    draft."timestamp" := save_memory."timestamp";
-    draft.language := save_memory.language;
-    draft.routing := save_memory.routing;
-    draft.provenance := save_memory.provenance;
-    draft.metadata := save_memory.metadata;
-    draft.thread_id := save_memory.thread_id;
-    draft.parent_ids := save_memory.parent_ids;
-    draft.tags := save_memory.tags;
-    draft.ttl := save_memory.ttl;
-    draft.project_id := save_memory.project_id;
-    draft.branch := save_memory.branch;
-    draft.scope := save_memory.scope;
-    draft.importance_score := importance;
-    draft.correlation_id := save_memory.correlation_id;
-    draft.session_id := save_memory.session_id;
-    draft.trace_id := save_memory.trace_id;
-    answer := memories.save_typed(draft, rules);
-    saved := answer.memory;
-  end if;
-
-  for attempt in 1..3 loop
-    -- A near-duplicate, or the memory that is the same by the rules of its kind, has already answered the save.
-    exit when answer.status is not null;
-    insert into public.packet_store (
-      packet_type, envelope, "timestamp", language, routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
-      importance_score, correlation_id, session_id, trace_id)
-    values (
-      kind,
-      coalesce(save_memory.envelope, '{}') || jsonb_build_object('content', save_memory.content), save_memory."timestamp",
-      save_memory.language,
-      coalesce(save_memory.routing, '{}'), coalesce(save_memory.provenance, '{}'), coalesce(save_memory.metadata, '{}'),
-      save_memory.thread_id, coalesce(save_memory.parent_ids, '{}'), coalesce(save_memory.tags, '{}'), save_memory.ttl,
-      save_memory.project_id, save_memory.branch, save_memory.scope, coalesce(importance, 0.5),
-      save_memory.correlation_id, save_memory.session_id, save_memory.trace_id)
-    on conflict do nothing
-    returning packet_store.* into saved;
-    if found then
-      answer.status := 'inserted';
-      exit;
-    end if;
-
-    hash := coalesce(hash, packets.text_identity(secrets.as_stored(save_memory.content, me.tenant_id)));
-    draft.packet_type := kind;
-    draft.scope := save_memory.scope;
-    draft.project_id := save_memory.project_id;
-    draft.branch := save_memory.branch;
-    select s.* into saved
-    from packets.find_same(draft, hash) s
-    where not is_message or (s.thread_id, s."timestamp", s.speaker) is not distinct from (
-      save_memory.thread_id, save_memory."timestamp",
-      packets.speaker_of('message', packets.with_trimmed_speaker(save_memory.metadata), save_memory.content));
-    if found then
-      answer.status := 'skipped_dedupe';
-      exit;
-    end if;
-
-    -- The conflicting memory was deleted concurrently: retry.
-  end loop;
-
   if answer.status is null then
-    raise exception using errcode = '40001', message = 'save_memory: too many concurrent saves of this content; try again';
+    if rules is not null then
+      perform memories.check_made_content(draft.packet_type, rules, envelope, content);
+    end if;
+    draft.envelope := memories.with_content(envelope, content, rules);
+    near := answer."similar";
+    answer := memories.save_draft(draft, rules);
+    if rules is null then
+      answer."similar" := near; -- Of other kinds, their own rules say which are the same.
+    end if;
   end if;
-  answer.memory := saved;
-  if answer.status <> 'inserted' then
-    -- A kind with rules says itself when its memories expire.
-    perform packets.claim_text(saved.packet_id, case when rules is null then coalesce(save_memory.ttl, 'infinity') end);
-  end if;
-  if answer.status = 'skipped_dedupe' then
-    perform memories.audit_shown(answer);
-  end if;
-  if save_memory.idempotency_key is not null then
-    perform memories.remember_answer(save_memory.idempotency_key, request_hash, answer);
+  perform memories.note_answer(answer, rules, ttl);
+  if idempotency_key is not null then
+    perform memories.remember_answer(idempotency_key, request_hash, answer);
   end if;
   return answer;
 end
@@ -14767,7 +14854,8 @@ create function memories.item_fields()
 returns text[]
 language sql immutable parallel safe
 return array[
-  'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key', 'ttl_policy',
+  'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key',
+  'ttl_policy',
   'parent_ids', 'citations', 'expected_version'];
 
 comment on function memories.item_fields is 'The fields of an item of memory_store.';
@@ -14783,7 +14871,8 @@ begin
     perform documents.check_body(body);
     fields := jsonb_strip_nulls(fields || jsonb_build_object('title', documents.title_of(body, fields ->> 'source_url')));
   end if;
-  if jsonb_typeof(fields -> 'aliases') = 'array' and fields -> 'aliases' <> '[]' and coalesce(fields -> 'content', 'null') = 'null' then
+  if jsonb_typeof(fields -> 'aliases') = 'array' and fields -> 'aliases' <> '[]'
+    and coalesce(fields -> 'content', 'null') = 'null' then
     return fields || jsonb_build_object('content', concat_ws(E'\n\n', fields ->> 'title', kinds.as_text(fields -> 'aliases')));
   end if;
   return fields;
@@ -14812,7 +14901,8 @@ begin
     perform identity.raise_error('L9VAL', format(
       '%s: is no field of an item; it has %s', left(field, 63), array_to_string(memories.item_fields(), ', ')), left(field, 63));
   end if;
-  foreach field in array '{kind,scope,project_id,branch,thread_id,speaker,language,timestamp,idempotency_key,ttl_policy,expected_version}'::text[] loop
+  foreach field in array array['kind', 'scope', 'project_id', 'branch', 'thread_id', 'speaker', 'language', 'timestamp',
+    'idempotency_key', 'ttl_policy', 'expected_version'] loop
     if jsonb_typeof(item -> field) not in ('string', 'null') then
       perform identity.raise_error('L9VAL', format('%s: must be a text', field), field);
     end if;
@@ -14839,7 +14929,8 @@ begin
     perform identity.raise_error('L9VAL', 'timestamp: must be a time as in 2026-12-31T23:59:59Z', 'timestamp');
   end if;
   if kinds.field_time(item -> 'expected_version') is null and item ->> 'expected_version' is not null then
-    perform identity.raise_error('L9VAL', 'expected_version: must be the updated_at of the memory, as in 2026-12-31T23:59:59.123456Z', 'expected_version');
+    perform identity.raise_error('L9VAL',
+      'expected_version: must be the updated_at of the memory, as in 2026-12-31T23:59:59.123456Z', 'expected_version');
   elsif draft.packet_type = 'message' and item ->> 'expected_version' is not null then
     perform identity.raise_error('L9VAL', 'expected_version: a message is another turn and changes none', 'expected_version');
   end if;
@@ -14885,8 +14976,8 @@ to l9_agent, l9_admin;
 -- What memory_store() answers for an item: the type stored_item, and how an error becomes one.
 
 create type public.stored_item as (
-  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text, field text, message text,
-  findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
+  index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text,
+  field text, message text, findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
 comment on type public.stored_item is
   'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
@@ -14920,7 +15011,8 @@ comment on function memories.is_fault_of_item is
   'True if an error with this code is one of the item that was being stored.';
 
 -- Gives fields the names that they have in an item, and replaces texts of PostgreSQL's own errors.
-create function memories.error_of_item(index integer, item jsonb, sqlstate text, message text, field text, detail text default null)
+create function memories.error_of_item(
+  index integer, item jsonb, sqlstate text, message text, field text, detail text default null)
 returns public.stored_item
 language plpgsql immutable set search_path = ''
 as $$
@@ -14928,7 +15020,8 @@ declare
   answer public.stored_item;
   -- Citations are stored as parents; the writer is told of the lists that it gave.
   given constant text[] := array(
-    select f from unnest('{parent_ids,citations}'::text[]) as f where jsonb_typeof(item) = 'object' and coalesce(item -> f, 'null') not in ('null', '[]'));
+    select f from unnest('{parent_ids,citations}'::text[]) as f
+      where jsonb_typeof(item) = 'object' and coalesce(item -> f, 'null') not in ('null', '[]'));
 begin
   if field = 'parent_ids' and cardinality(given) > 0 then
     field := given[1];
@@ -14936,7 +15029,8 @@ begin
   end if;
   -- What is stored as the envelope is data in an item.
   if field ~ '^envelope($|\.)' then
-    message := regexp_replace(message, case when field = 'envelope' then '^envelope' else '^envelope\.' end, case when field = 'envelope' then 'data' else '' end);
+    message := case when field = 'envelope' then regexp_replace(message, '^envelope', 'data')
+      else regexp_replace(message, '^envelope\.', '') end;
     field := coalesce(substring(field from '^envelope\.(.+)'), 'data');
   end if;
   answer.index := index;
@@ -14945,7 +15039,8 @@ begin
   answer.field := nullif(field, '');
   if sqlstate = 'L9SEC' then
     answer.findings := (
-      select jsonb_agg(f.finding || jsonb_build_object('path', regexp_replace(f.finding ->> 'path', '^(?:envelope\M|(?=content\M))',
+      select jsonb_agg(f.finding
+        || jsonb_build_object('path', regexp_replace(f.finding ->> 'path', '^(?:envelope\M|(?=content\M))',
         case when f.finding ->> 'path' like 'content%' then 'data.' else 'data' end)))
       from jsonb_array_elements(nullif(detail, '')::jsonb) as f (finding));
   end if;
@@ -14954,7 +15049,8 @@ begin
   end if;
   -- Texts of PostgreSQL's own errors may quote values.
   answer.message := case when sqlstate ~ '^L9' then message
-    when sqlstate = '23505' then 'data: another memory of this scope, project and kind has this content, or the fields that identify it'
+    when sqlstate = '23505' then
+      'data: another memory of this scope, project and kind has this content, or the fields that identify it'
     else 'the item could not be stored' end;
   return answer;
 end
@@ -14997,7 +15093,6 @@ create function memories.restore_ttl(memory public.packet_store)
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   rules constant jsonb := kinds.rules_of(memory.packet_type, memory.tenant_id);
   by_kind constant timestamptz := kinds.moment_after(rules, 'expires', memory.envelope);
@@ -15019,27 +15114,27 @@ comment on function memories.restore_ttl is
   'Errors: L9OWN.';
 
 -- Saves the memory, then the text of a document, then its approval, which locks it.
-create function memories.save_draft(item jsonb, draft public.packet_store)
+create function memories.save_item(item jsonb, draft public.packet_store, rules jsonb)
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   saved public.save_result;
   body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
   -- An approved document is locked, so it gets its text before its approval.
   approval constant jsonb := case when body is not null and coalesce(draft.envelope -> 'approved_at', 'null') <> 'null' then (
-    select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f where f.key in ('approved_at', 'approved_by')) end;
+    select jsonb_object_agg(f.key, f.value) from jsonb_each(draft.envelope) as f
+      where f.key in ('approved_at', 'approved_by')) end;
+  given constant jsonb := draft.envelope - 'content' - case when body is null then '{}'
+    when approval is null then '{body_md}' else '{body_md,approved_at,approved_by}' end::text[];
   is_changed boolean := false;
 begin
-  if approval is not null then
-    draft.envelope := draft.envelope - '{approved_at,approved_by}'::text[];
+  if rules is not null then
+    perform memories.check_made_content(draft.packet_type, rules, given, draft.envelope ->> 'content');
   end if;
-  saved := public.save_memory(
-    content => draft.envelope ->> 'content', scope => draft.scope, project_id => draft.project_id, branch => coalesce(draft.branch, '*'), kind => draft.packet_type,
-    tags => draft.tags, parent_ids => draft.parent_ids, ttl => draft.ttl,
-    thread_id => draft.thread_id, "timestamp" => draft."timestamp", language => draft.language, metadata => draft.metadata,
-    envelope => draft.envelope - 'content' - case when body is not null then 'body_md' else 'content' end);
+  draft.envelope := memories.with_content(given, draft.envelope ->> 'content', rules);
+  saved := memories.save_draft(draft, rules);
+  perform memories.note_answer(saved, rules, draft.ttl);
   -- Each in a statement of its own: beside a condition that is known already it might not be called.
   if item ->> 'ttl_policy' = 'default' and saved.status <> 'inserted' then
     is_changed := memories.restore_ttl(saved.memory);
@@ -15047,8 +15142,7 @@ begin
   if body is not null and saved.status = 'skipped_dedupe' and not packets.may_rewrite(saved.memory, identity.current_identity())
     and documents.has_body(saved.memory, body) is not true then
     -- The document of this path is another writer's, and says something else.
-    draft.envelope := draft.envelope - 'body_md';
-    saved := memories.save_typed(draft, kinds.rules_of(draft.packet_type, identity.current_tenant_id()), is_beside => true);
+    saved := memories.save_draft(draft, rules, is_beside => true);
   end if;
   if body is not null then
     is_changed := documents.store_body(saved.memory, body) or is_changed;
@@ -15063,27 +15157,17 @@ begin
 end
 $$;
 
-comment on function memories.save_draft is 'Saves the memory of an item, and the text and approval of a document.';
+comment on function memories.save_item is 'Saves the memory of an item, and the text and approval of a document.';
 
-create function memories.check_version_of_item(draft public.packet_store, expected_version timestamptz) returns void
+create function memories.check_version_of_item(draft public.packet_store, rules jsonb, expected_version timestamptz) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  me constant identity.identity := identity.require_identity();
-  rules constant jsonb := kinds.rules_of(draft.packet_type, me.tenant_id);
-  fields constant jsonb := case when rules is null then draft.envelope else packets.typed_fields(rules, draft.envelope) end;
-  hash constant bytea := kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
-    packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
   same public.packet_store;
   locked public.packet_store;
 begin
-  select s.* into same from packets.find_same(draft, packets.own_identity(hash, me.creator)) s;
-  if not found then
-    select s.* into same from packets.find_same(draft, hash) s;
-  end if;
-  if not found and kinds.is_met(nullif(rules -> 'identity_ends_when', 'null'), fields) then
-    select s.* into same from memories.find_ended(draft, fields) s;
-  end if;
+  -- A memory that this one replaces is the same here, too.
+  same := memories.find_same(draft, rules - 'supersedes');
   -- Until the end of the transaction nobody else changes it. One that the caller may not change is refused by the save.
   select p.* into locked from public.packet_store p where p.packet_id = same.packet_id for update;
   perform memories.check_version(case when found then locked else same end, expected_version);
@@ -15099,11 +15183,11 @@ create function memories.store_item(index integer, item jsonb, draft public.pack
 returns public.stored_item
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   answer public.stored_item;
   saved public.save_result;
   key constant text := item ->> 'idempotency_key';
+  rules constant jsonb := kinds.rules_of(draft.packet_type, identity.current_tenant_id());
   -- Of the item as it was given: the time of a ttl differs in a retry, and the text of a document is no field of its memory.
   request_hash constant bytea := sha256(convert_to((item || jsonb_build_object(
     'kind', draft.packet_type, 'scope', draft.scope, 'project_id', draft.project_id, 'branch', draft.branch))::text, 'UTF8'));
@@ -15115,10 +15199,10 @@ begin
     perform memories.audit_shown(saved);
   else
     if item ->> 'expected_version' is not null then
-      perform memories.check_version_of_item(draft, kinds.field_time(item -> 'expected_version'));
+      perform memories.check_version_of_item(draft, rules, kinds.field_time(item -> 'expected_version'));
     end if;
     perform set_config('l9.is_unfinished', '', true);
-    saved := memories.save_draft(item, draft);
+    saved := memories.save_item(item, draft, rules);
     if current_setting('l9.is_unfinished', true) = 'true' then
       answer.is_unfinished := true;
     elsif key is not null then
@@ -15142,7 +15226,7 @@ comment on function memories.store_item is
   'one with that key is refused (L9VAL).';
 
 grant execute on function
-  memories.approve_document, memories.restore_ttl, memories.save_draft, memories.check_version_of_item,
+  memories.approve_document, memories.restore_ttl, memories.save_item, memories.check_version_of_item,
   memories.store_item
 to l9_agent, l9_admin;
 --! EndIncluded 080-memories/044-store-item.sql
@@ -15159,7 +15243,6 @@ create function memories.insert_drafts(places integer[], drafts public.packet_st
 returns setof public.stored_item
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   half constant integer := cardinality(places) / 2;
 begin
@@ -15169,20 +15252,23 @@ begin
   begin
     return query
       with given as materialized (
-        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.thread_id, d."timestamp", d.language,
+        select d.packet_type, d.envelope, d.tags, d.parent_ids, d.ttl, d.project_id, d.branch, d.scope, d.thread_id,
+          d."timestamp", d.language,
           d.metadata, d.ordinality, h.place, h.hash
         from unnest(drafts) with ordinality as d
         join unnest(places, hashes) with ordinality as h (place, hash, ordinality) using (ordinality)
       ), inserted as (
         insert into public.packet_store (
           packet_type, envelope, tags, parent_ids, ttl, project_id, branch, scope, thread_id, "timestamp", language, metadata)
-        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope, g.thread_id, g."timestamp", g.language, g.metadata
+        select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope, g.thread_id,
+          g."timestamp", g.language, g.metadata
         from given g
         order by g.ordinality
         on conflict do nothing
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at, updated_at
       )
-      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text, null::text,
+      select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text,
+        null::text,
         null::jsonb, false, i.updated_at, null::jsonb
       from inserted i
       join given g on g.hash = i.identity_hash and g.packet_type = i.packet_type and g.scope = i.scope
@@ -15217,7 +15303,6 @@ create function public.memory_store(
 returns setof public.stored_item
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me constant identity.identity := identity.require_identity();
   answers public.stored_item[] := '{}';
@@ -15242,7 +15327,8 @@ begin
   if jsonb_typeof(items) is distinct from 'array' or jsonb_array_length(items) = 0 then
     perform identity.raise_error('L9VAL', 'items: must be a list of 1 to 500 items', 'items');
   elsif jsonb_array_length(items) > memories.max_items() then
-    perform identity.raise_error('L9LIM', format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)), 'items');
+    perform identity.raise_error('L9LIM',
+      format('items: at most %s, got %s', memories.max_items(), jsonb_array_length(items)), 'items');
   end if;
   if jsonb_typeof(refused) is distinct from 'object' then
     perform identity.raise_error('L9VAL', 'refused: must be an object from the index of an item to its error', 'refused');
@@ -15258,12 +15344,14 @@ begin
         drafts[place] := null;
         if refused ? place::text then
           perform identity.raise_error(
-            coalesce(refused #>> array[place::text, 'sqlstate'], 'L9VAL'), refused #>> array[place::text, 'message'], refused #>> array[place::text, 'field']);
+            coalesce(refused #>> array[place::text, 'sqlstate'], 'L9VAL'), refused #>> array[place::text, 'message'],
+              refused #>> array[place::text, 'field']);
         end if;
         draft := memories.draft_of(item);
         drafts[place] := draft;
         if not rules_of_kind ? draft.packet_type then
-          rules_of_kind := rules_of_kind || jsonb_build_object(draft.packet_type, kinds.rules_of(draft.packet_type, me.tenant_id));
+          rules_of_kind := rules_of_kind
+            || jsonb_build_object(draft.packet_type, kinds.rules_of(draft.packet_type, me.tenant_id));
         end if;
         rules := nullif(rules_of_kind -> draft.packet_type, 'null');
         waits := coalesce(item ->> 'idempotency_key', '') <> '';
@@ -15275,9 +15363,7 @@ begin
         if rules is not null then
           fields := packets.typed_fields(rules, draft.envelope);
         end if;
-        hash := kinds.identity_of(
-          coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
-            packets.text_identity(secrets.as_stored(fields ->> 'content', me.tenant_id)));
+        hash := memories.identity_of(rules, fields);
         -- Items that are the same are stored in their order, so all but the first wait.
         identity := concat_ws(' ', encode(hash, 'hex'), draft.packet_type, draft.scope, draft.project_id, draft.branch);
         waits := waits or identity = any (identities) or draft.envelope ?| '{supersedes,body_md}' or item ? 'expected_version'
@@ -15398,22 +15484,26 @@ begin
   select p into document.memory
   from public.packet_store p
   where p.packet_id = coalesce((
-      select s.part_of from public.packet_store s where s.packet_id = get_document.packet_id and s.packet_type = 'section'), get_document.packet_id);
+      select s.part_of from public.packet_store s where s.packet_id = get_document.packet_id and s.packet_type = 'section'),
+        get_document.packet_id);
   if (document.memory).packet_id is null then
     perform memories.raise_not_yours(get_document.packet_id);
   elsif (document.memory).packet_type <> 'document' then
     perform identity.raise_error('L9VAL', 'packet_id: this memory is no document; get_memory reads it', 'packet_id');
   end if;
   select coalesce(string_agg(s.envelope ->> 'body_md', '' order by s.place), ''),
-    coalesce(jsonb_agg(jsonb_build_object('packet_id', s.packet_id, 'heading', s.envelope -> 'heading', 'level', s.envelope -> 'level',
+    coalesce(jsonb_agg(jsonb_build_object('packet_id', s.packet_id, 'heading', s.envelope -> 'heading',
+      'level', s.envelope -> 'level',
       'position', s.envelope -> 'position') order by s.place), '[]')
   into document.body_md, document.sections
-  from (select p.packet_id, p.envelope, row_number() over () as place from documents.sections_of((document.memory).packet_id) p) s;
+  from (select p.packet_id, p.envelope, row_number() over () as place
+    from documents.sections_of((document.memory).packet_id) p) s;
   perform audit.audit_read(
     'READ', jsonb_build_object('sections', jsonb_array_length(document.sections),
       'ids', jsonb_build_array((document.memory).packet_id) || jsonb_path_query_array(document.sections, '$[*].packet_id')),
     (document.memory).packet_id, (document.memory).project_id, (document.memory).scope);
-  perform importance.log_accesses('get', array[(document.memory).packet_id], array[(document.memory).scope], array[(document.memory).project_id]);
+  perform importance.log_accesses('get', array[(document.memory).packet_id], array[(document.memory).scope],
+    array[(document.memory).project_id]);
   return document;
 end
 $$;
@@ -15451,7 +15541,6 @@ create function public.update_memory(
 returns public.save_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   old_row public.packet_store;
@@ -15508,7 +15597,8 @@ begin
       branch = new_branch,
       packet_type = coalesce(kind, p.packet_type),
       tags = coalesce(update_memory.tags, case when 'tags' = any (clear) then '{}' else p.tags end),
-      thread_id = coalesce(identity.given_text(update_memory.thread_id), case when 'thread_id' = any (clear) then null else p.thread_id end),
+      thread_id = coalesce(identity.given_text(update_memory.thread_id),
+        case when 'thread_id' = any (clear) then null else p.thread_id end),
       parent_ids = coalesce(update_memory.parent_ids, case when 'parent_ids' = any (clear) then '{}' else p.parent_ids end),
       ttl = coalesce(update_memory.ttl, p.ttl), -- A trigger makes infinity null.
       importance_score = coalesce(importance, p.importance_score),
@@ -15519,7 +15609,9 @@ begin
     where p.packet_id = update_memory.packet_id
     returning p.* into saved;
   exception when unique_violation then
-    perform identity.raise_error('L9VAL', 'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it', 'content');
+    perform identity.raise_error('L9VAL',
+      'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it',
+      'content');
   end;
   saved := memories.restate_attestations(saved, update_memory.envelope);
   answer.status := 'updated';
@@ -15691,7 +15783,6 @@ create function public.memory_history(packet_id uuid, max_versions integer defau
 returns setof public.memory_change
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   current_row public.packet_store;
 begin
@@ -15708,7 +15799,8 @@ begin
   return query
   with states as (
     select v.version_id, v.valid_from, v.valid_until, v.content, jsonb_build_object(
-      'kind', v.packet_type, 'scope', v.scope, 'project_id', v.project_id, 'branch', v.branch, 'tags', v.tags, 'metadata', v.metadata,
+      'kind', v.packet_type, 'scope', v.scope, 'project_id', v.project_id, 'branch', v.branch, 'tags', v.tags,
+      'metadata', v.metadata,
       'envelope', v.envelope - 'content', 'routing', v.routing, 'provenance', v.provenance, 'thread_id', v.thread_id,
       'speaker', v.speaker, 'language', v.language, 'timestamp', v."timestamp", 'parent_ids', v.parent_ids,
       'estimated_importance', v.importance_score, 'ttl', nullif(v.ttl, 'infinity'), 'correlation_id', v.correlation_id,
@@ -15717,7 +15809,8 @@ begin
     where v.packet_id = memory_history.packet_id
     union all
     select null, current_row.updated_at, null, current_row.envelope ->> 'content',
-      memories.memory_json(current_row) - array['packet_id', 'content', 'importance', 'created_at', 'updated_at', 'title', 'archived_at']
+      memories.memory_json(current_row) - array['packet_id', 'content', 'importance', 'created_at', 'updated_at', 'title',
+        'archived_at']
   ), numbered as (
     select s.version_id, s.valid_from as changed_at, s.valid_until, s.content, s.memory,
       row_number() over past as place,
@@ -15791,7 +15884,6 @@ create function public.get_memory_stats(project_id text default null, branch tex
 returns public.memory_stats
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   stats public.memory_stats;
   only_branch constant text := packets.one_branch(branch);
@@ -15809,12 +15901,12 @@ begin
       and (get_memory_stats.project_id is null or p.project_id = get_memory_stats.project_id)
       and (only_branch is null or p.branch = only_branch or p.branch is null)
   ), counts as (
-    select grouping(packet_type) = 0 as is_kind, grouping(scope) = 0 as is_scope, grouping(project_id) = 0 as is_project,
-      grouping(creator) = 0 as is_creator,
-      coalesce(packet_type, scope, project_id, creator) as name, count(*) as n,
-      count(*) filter (where is_embedded) as embedded, min("timestamp") as oldest, max("timestamp") as newest
-    from readable
-    group by grouping sets ((), (packet_type), (scope), (project_id), (creator))
+    select grouping(r.packet_type) = 0 as is_kind, grouping(r.scope) = 0 as is_scope, grouping(r.project_id) = 0 as is_project,
+      grouping(r.creator) = 0 as is_creator,
+      coalesce(r.packet_type, r.scope, r.project_id, r.creator) as name, count(*) as n,
+      count(*) filter (where r.is_embedded) as embedded, min(r."timestamp") as oldest, max(r."timestamp") as newest
+    from readable r
+    group by grouping sets ((), (r.packet_type), (r.scope), (r.project_id), (r.creator))
   )
   select
     max(n) filter (where not (is_kind or is_scope or is_project or is_creator)),
@@ -15828,7 +15920,8 @@ begin
   into stats
   from counts;
   perform audit.audit_read(
-    'STATS', jsonb_strip_nulls(jsonb_build_object('project_id', get_memory_stats.project_id, 'branch', left(only_branch, 255), 'total', stats.total)),
+    'STATS', jsonb_strip_nulls(jsonb_build_object('project_id', get_memory_stats.project_id, 'branch', left(only_branch, 255),
+      'total', stats.total)),
     project_id => get_memory_stats.project_id);
   return stats;
 end
@@ -15959,15 +16052,16 @@ create function derived.lock_source_memory(packet_id uuid, field text default 's
 returns public.packet_store
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store;
 begin
   -- The lock makes a concurrent move to other readers wait, and that move then also moves the new row; a move that came
   -- first is read here.
-  select p.* into source from public.packet_store p where p.packet_id = lock_source_memory.packet_id and derived.is_source(p) for share;
+  select p.* into source from public.packet_store p where p.packet_id = lock_source_memory.packet_id and derived.is_source(p)
+    for share;
   if not found then
-    perform identity.raise_error('L9OWN', format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id), field);
+    perform identity.raise_error('L9OWN',
+      format('%s: memory %s does not exist, or is not yours', field, lock_source_memory.packet_id), field);
   end if;
   if identity.current_role_name() in ('l9_agent', 'l9_admin') then
     perform packets.check_scope(source.scope, source.project_id);
@@ -15989,7 +16083,8 @@ create function derived.packet_for(
   kind text, content text, scope text, project_id text, source_packet uuid, envelope jsonb default '{}') returns uuid
 language sql volatile set search_path = ''
 return coalesce(source_packet, ((public.save_memory(
-  content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope)).memory).packet_id);
+  content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope
+)).memory).packet_id);
 
 comment on function derived.packet_for is
   'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and '
@@ -16071,40 +16166,6 @@ comment on function derived.tg__take_references is
   'the columns of the row for the source and for the trace, and the table and column to read them from. Definer: '
   'reads the source, or the evidence that was derived from it.';
 
-create function derived.tg_packet_store__references_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  -- updated_at stays, because nothing that the row says has changed.
-  execute format(
-    'update public.%I d set correlation_id = $1, session_id = $2, %I = $3 where d.%I = $4', tg_argv[0], tg_argv[2], tg_argv[1])
-  using new.correlation_id, new.session_id, new.trace_id, new.packet_id;
-  return null;
-end
-$$;
-
-comment on function derived.tg_packet_store__references_follow is
-  'Copies a memory''s new correlation, session and trace to the rows derived from it. Arguments: the table, its '
-  'columns for the source and for the trace. Definer: callers can''t write these tables.';
-
-create function derived.tg_packet_store__derived_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  execute format(
-    'update public.%I d set tenant_id = $1, org_id = $2, user_id = $3, project_id = $4, scope = $5, ttl = $6, updated_at = clock_timestamp()
-     where d.%I = $7', tg_argv[0], tg_argv[1])
-  using new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.packet_id;
-  return null;
-end
-$$;
-
-comment on function derived.tg_packet_store__derived_follow is
-  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it. Arguments: the table, its '
-  'column that names the source. Definer: callers can''t write these tables.';
-
 -- Rows are read as JSON, because derived tables have different columns for key, source and trace.
 create function derived.tg__audit_derived()
 returns trigger
@@ -16117,20 +16178,23 @@ declare
 begin
   if tg_op = 'INSERT' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'INSERT', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
+    select 'INSERT', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id',
+      n.row ->> 'scope',
       jsonb_build_object('source_packet', n.row -> tg_argv[0])
         || audit.reference(n.row ->> 'correlation_id', n.row ->> 'session_id', n.row ->> tg_argv[2]) || actor
     from (select to_jsonb(new_rows) as row from new_rows) n;
   elsif tg_op = 'DELETE' then
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'DELETE', tg_table_name, (o.row ->> tg_argv[1])::uuid, (o.row ->> 'tenant_id')::uuid, o.row ->> 'project_id', o.row ->> 'scope',
+    select 'DELETE', tg_table_name, (o.row ->> tg_argv[1])::uuid, (o.row ->> 'tenant_id')::uuid, o.row ->> 'project_id',
+      o.row ->> 'scope',
       jsonb_build_object('source_packet', o.row -> tg_argv[0])
         || audit.reference(o.row ->> 'correlation_id', o.row ->> 'session_id', o.row ->> tg_argv[2]) || actor
     from (select to_jsonb(old_rows) as row from old_rows) o;
   else
     -- Counters that jobs keep leave updated_at unchanged and are not audited.
     insert into public.audit_log (operation, table_name, row_id, tenant_id, project_id, scope, details)
-    select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id', n.row ->> 'scope',
+    select 'UPDATE', tg_table_name, (n.row ->> tg_argv[1])::uuid, (n.row ->> 'tenant_id')::uuid, n.row ->> 'project_id',
+      n.row ->> 'scope',
       jsonb_build_object('source_packet', n.row -> tg_argv[0])
         || case when n.row -> 'scope' <> o.row -> 'scope' then jsonb_build_object('was_scope', o.row -> 'scope') else '{}' end
         || audit.reference(n.row ->> 'correlation_id', n.row ->> 'session_id', n.row ->> tg_argv[2]) || actor
@@ -16147,10 +16211,45 @@ comment on function derived.tg__audit_derived is
   'source, the key, the column for the trace. Definer: callers can''t insert into audit_log.';
 --! EndIncluded 090-derived/030-triggers.sql
 --! Included 090-derived/040-follow-packets.sql
--- Creates the triggers of packet_store by which derived rows follow their memory. derive_from_packets() calls both
--- procedures, as do chapters whose rows follow a memory in a way of their own.
+-- How derived rows follow their memory. derive_from_packets() enters its table in a list, which two triggers of packet_store go
+-- through; a chapter whose rows follow a memory in a way of their own calls follow_packets().
 
-create procedure derived.follow_packets(trigger_name text, function_name text, variadic arguments text[] default '{}')
+create table derived.derived_tables (
+  table_name text primary key,
+  source_column text not null,
+  trace_column text,
+  has_own_way boolean not null
+);
+
+comment on table derived.derived_tables is
+  'The tables whose rows follow a memory. Migrations fill it, by derive_from_packets() and list_table().';
+comment on column derived.derived_tables.table_name is 'A table of the schema public.';
+comment on column derived.derived_tables.source_column is 'Its column that names the memory.';
+comment on column derived.derived_tables.trace_column is
+  'Its column for the trace of the memory; null if its rows hold no references.';
+comment on column derived.derived_tables.has_own_way is
+  'True if triggers of its own chapter move its rows to the owner, project, scope and expiry of their memory.';
+
+alter table derived.derived_tables enable row level security;
+alter table derived.derived_tables force row level security;
+create policy definer_functions on derived.derived_tables to l9_owner using (true);
+comment on policy definer_functions on derived.derived_tables is 'Migrations fill the list, and triggers read it.';
+
+create procedure derived.list_table(table_name text, source_column text, trace_column text, has_own_way boolean)
+language sql set search_path = ''
+begin atomic
+  insert into derived.derived_tables (table_name, source_column, trace_column, has_own_way)
+  values (list_table.table_name, list_table.source_column, list_table.trace_column, list_table.has_own_way);
+end;
+
+comment on procedure derived.list_table is
+  'Makes the rows of a table follow their memory. The arguments are the columns of derived_tables. Run by migrations '
+  'only.';
+
+-- The job that stores vectors copies the references, too; the other columns follow before the row is written.
+call derived.list_table('memory_embeddings', 'packet_id', 'trace_id', has_own_way => true);
+
+create procedure derived.follow_packets(trigger_name text, function_name text)
 language plpgsql set search_path = ''
 as $$
 begin
@@ -16162,9 +16261,7 @@ begin
       or new.user_id is distinct from old.user_id
       or new.project_id is distinct from old.project_id
       or new.ttl is distinct from old.ttl)
-    execute function %s(%s)$sql$,
-    trigger_name, function_name,
-    (select string_agg(quote_literal(a.argument), ', ' order by a.place) from unnest(arguments) with ordinality as a (argument, place)));
+    execute function %s()$sql$, trigger_name, function_name);
 end
 $$;
 
@@ -16172,23 +16269,53 @@ comment on procedure derived.follow_packets is
   'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry '
   'change. Run by migrations only.';
 
-create procedure derived.follow_references(name text, source_column text, trace_column text default 'trace_id')
-language plpgsql set search_path = ''
+create function derived.tg_packet_store__derived_follow()
+returns trigger
+language plpgsql security definer set search_path = ''
 as $$
+declare
+  follower derived.derived_tables;
 begin
-  execute format($sql$
-    create trigger %I after update of correlation_id, session_id, trace_id on public.packet_store for each row
-    when ((new.correlation_id, new.session_id, new.trace_id) is distinct from (old.correlation_id, old.session_id, old.trace_id))
-    execute function derived.tg_packet_store__references_follow(%L, %L, %L)$sql$,
-    '_625_' || name || '_references', name, source_column, trace_column);
+  for follower in select t.* from derived.derived_tables t where not t.has_own_way order by t.table_name loop
+    execute format(
+      'update public.%I d set tenant_id = $1, org_id = $2, user_id = $3, project_id = $4, scope = $5, ttl = $6,
+         updated_at = clock_timestamp()
+       where d.%I = $7', follower.table_name, follower.source_column)
+    using new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.packet_id;
+  end loop;
+  return null;
 end
 $$;
 
-comment on procedure derived.follow_references is
-  'Creates a trigger that copies changed references of a memory to its rows in a table. Run by migrations only.';
+comment on function derived.tg_packet_store__derived_follow is
+  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it, in the tables of '
+  'derived_tables that have no way of their own. Definer: callers can''t write these tables.';
 
--- The job that stores vectors copies the references, too.
-call derived.follow_references('memory_embeddings', 'packet_id');
+create function derived.tg_packet_store__references_follow()
+returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  follower derived.derived_tables;
+begin
+  for follower in select t.* from derived.derived_tables t where t.trace_column is not null order by t.table_name loop
+    -- updated_at stays, because nothing that the row says has changed.
+    execute format('update public.%I d set correlation_id = $1, session_id = $2, %I = $3 where d.%I = $4',
+      follower.table_name, follower.trace_column, follower.source_column)
+    using new.correlation_id, new.session_id, new.trace_id, new.packet_id;
+  end loop;
+  return null;
+end
+$$;
+
+comment on function derived.tg_packet_store__references_follow is
+  'Copies a memory''s new correlation, session and trace to the rows derived from it, in the tables of '
+  'derived_tables. Definer: callers can''t write these tables.';
+
+call derived.follow_packets('_620_derived_follow', 'derived.tg_packet_store__derived_follow');
+create trigger _625_references_follow after update of correlation_id, session_id, trace_id on public.packet_store for each row
+  when ((new.correlation_id, new.session_id, new.trace_id) is distinct from (old.correlation_id, old.session_id, old.trace_id))
+  execute function derived.tg_packet_store__references_follow();
 --! EndIncluded 090-derived/040-follow-packets.sql
 --! Included 090-derived/050-derive-from-packets.sql
 -- Makes a table one of rows derived from memories. Migrations call derive_from_packets() right after they create such
@@ -16220,9 +16347,11 @@ begin
   execute format('comment on policy worker_access on %s is %L', derived, 'Background jobs read all rows.');
   execute format($sql$
     create policy definer_functions on %s to l9_owner
-    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s)$sql$, derived, identity.definer_condition());
+    using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin') or %s)$sql$,
+    derived, identity.definer_condition());
   execute format('comment on policy definer_functions on %s is %L', derived,
-    'Functions of the owner see and write, for an agent or an admin, rows within its claims, expired or not; for jobs and operators, all rows.');
+    'Functions of the owner see and write, for an agent or an admin, rows within its claims, expired or not; for jobs and '
+    'operators, all rows.');
   execute format('grant select on %s to l9_agent, l9_admin, l9_platform_admin, l9_worker', derived);
   execute format('grant maintain on %s to l9_worker', derived);
 
@@ -16257,16 +16386,14 @@ begin
   execute format('create trigger _310_take_references_again before update of %1$I on %2$s for each row
     when (new.%1$I is distinct from old.%1$I) execute function derived.tg__take_references(%1$L, %3$L, %4$L, %5$L)',
     source_column, derived, trace_column, evidence_table, evidence_column);
-  call derived.follow_references(name, source_column, trace_column);
+  call derived.list_table(name, source_column, trace_column, has_own_way => not follows);
   execute format('create trigger _500_audit_insert after insert on %s referencing new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
-  execute format('create trigger _500_audit_update after update on %s referencing old table as old_rows new table as new_rows for each statement
+  execute format('create trigger _500_audit_update after update on %s
+    referencing old table as old_rows new table as new_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
   execute format('create trigger _500_audit_delete after delete on %s referencing old table as old_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
-  if follows then
-    call derived.follow_packets('_620_' || name || '_follow', 'derived.tg_packet_store__derived_follow', name, source_column);
-  end if;
 end
 $$;
 
@@ -16289,7 +16416,8 @@ returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
-  field constant text := case when tg_op = 'UPDATE' and new.scope is not distinct from old.scope then 'project_id' else 'scope' end;
+  field constant text := case when tg_op = 'UPDATE' and new.scope is not distinct from old.scope then 'project_id'
+    else 'scope' end;
   same_packet uuid;
   is_expired boolean;
 begin
@@ -16324,7 +16452,8 @@ begin
   execute format($sql$
     create trigger _450_replace_expired before insert or update of %s, tenant_id, org_id, user_id, project_id, scope on %s
     for each row execute function derived.tg__replace_expired(%s)$sql$,
-    (select string_agg(quote_ident(k.name), ', ' order by k.place) from unnest(key_columns) with ordinality as k (name, place)), derived,
+    (select string_agg(quote_ident(k.name), ', ' order by k.place) from unnest(key_columns) with ordinality as k (name, place)),
+      derived,
     (select string_agg(quote_literal(a.argument), ', ' order by a.place)
      from unnest(array[source_column, message] || key_columns) with ordinality as a (argument, place)));
 end
@@ -16429,6 +16558,9 @@ comment on policy definer_functions on public.field_values is
 grant select on public.field_values to l9_agent, l9_admin, l9_platform_admin;
 -- Callers have no write privilege: values follow from the memories.
 
+-- The values move with their memory. They hold no references.
+call derived.list_table('field_values', 'packet_id', trace_column => null, has_own_way => false);
+
 create function fields.values_at(envelope jsonb, field text)
 returns table (text_value text, number_value double precision, time_value timestamptz, has_more boolean)
 language sql stable parallel safe set search_path = ''
@@ -16492,25 +16624,6 @@ create trigger _610_index_fields_again after update of envelope on public.packet
   when (new.envelope - 'content' <> old.envelope - 'content')
   execute function fields.tg_packet_store__index_fields();
 --! EndIncluded 095-fields/020-field-values.sql
---! Included 095-fields/030-follow-memories.sql
--- The trigger of packet_store that moves the indexed values of a memory with it, when its readers or its expiry
--- change.
-
-create function fields.tg_packet_store__values_follow() returns trigger
-language plpgsql security definer set search_path = '' as $$
-begin
-  update public.field_values v
-  set tenant_id = new.tenant_id, org_id = new.org_id, user_id = new.user_id, project_id = new.project_id, scope = new.scope,
-    ttl = new.ttl, updated_at = clock_timestamp()
-  where v.packet_id = new.packet_id;
-  return null;
-end $$;
-comment on function fields.tg_packet_store__values_follow is
-  'Copies a memory''s new owner, project, scope and expiry to the values of its fields. Definer: callers can''t write '
-  'field_values.';
-
-call derived.follow_packets('_620_field_values_follow', 'fields.tg_packet_store__values_follow');
---! EndIncluded 095-fields/030-follow-memories.sql
 --! Included 095-fields/040-register-field-index.sql
 -- Indexes a field of envelopes for a tenant, or drops the index. Admins call the public functions in psql or GraphQL.
 
@@ -17204,26 +17317,27 @@ comment on function events.check_reasoning is
 create function events.tg_packet_store__check_envelope() returns trigger
 language plpgsql set search_path = '' as $$
 begin
-  if new.packet_type = 'event' then
-    perform events.check_event(new.envelope);
-  else
+  if tg_op = 'UPDATE' and new.packet_type = old.packet_type and new.envelope = old.envelope then
+    return new;
+  elsif new.packet_type = 'reasoning_trace' then
     perform events.check_reasoning(new.envelope);
+    return new;
+  end if;
+  perform events.check_event(new.envelope);
+  if tg_op = 'INSERT' then
+    new."timestamp" := coalesce(new."timestamp", kinds.field_time(new.envelope -> 'timestamp'));
+  elsif new."timestamp" = old."timestamp" and new.envelope -> 'timestamp' is distinct from old.envelope -> 'timestamp' then
+    new."timestamp" := coalesce(kinds.field_time(new.envelope -> 'timestamp'), new."timestamp");
   end if;
   return new;
 end $$;
 comment on function events.tg_packet_store__check_envelope is
-  'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value.';
+  'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value. Takes '
+  'envelope.timestamp as the event time of an event, unless the writer gives another one.';
 
--- The import of legacy memories takes their envelopes unchecked.
-create trigger _200_check_envelope before insert on public.packet_store
-  for each row when (
-    new.packet_type in ('event', 'reasoning_trace') and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function events.tg_packet_store__check_envelope();
-create trigger _200_check_envelope_changed before update of envelope, packet_type on public.packet_store
-  for each row when (
-    new.packet_type in ('event', 'reasoning_trace')
-    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope)
-    and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
+-- Before the event time is checked.
+create trigger _200_check_envelope before insert or update of envelope, packet_type on public.packet_store
+  for each row when (new.packet_type in ('event', 'reasoning_trace'))
   execute function events.tg_packet_store__check_envelope();
 
 grant execute on function events.check_word_of, events.check_event, events.check_reasoning to l9_agent, l9_admin;
@@ -17270,58 +17384,32 @@ comment on column public.agent_memory_events.content is
 
 call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
 
-create function events.tg_packet_store__fill_event() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function events.fill_event(memory public.packet_store)
+returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
 begin
   -- An imported legacy memory may have the kind event without an event_type.
-  if new.packet_type <> 'event' or new.envelope ->> 'event_type' is null or new.ttl <= now() then
-    delete from public.agent_memory_events e where e.packet_id = new.packet_id;
-    return null;
+  if memory.packet_type <> 'event' or memory.envelope ->> 'event_type' is null or memory.ttl <= now() then
+    delete from public.agent_memory_events e where e.packet_id = memory.packet_id;
+    return;
   end if;
   insert into public.agent_memory_events as e (packet_id, agent_id, "timestamp", event_type, content)
   values (
-    new.packet_id,
-    left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
-    new."timestamp",
-    new.envelope ->> 'event_type',
-    new.envelope - array['event_type', 'agent_id', 'timestamp'])
+    memory.packet_id,
+    left(coalesce(memory.envelope ->> 'agent_id', memory.metadata ->> 'agent', memory.metadata ->> 'creator'), 200),
+    memory."timestamp",
+    memory.envelope ->> 'event_type',
+    memory.envelope - array['event_type', 'agent_id', 'timestamp'])
   on conflict (packet_id) do update
     set agent_id = excluded.agent_id, "timestamp" = excluded."timestamp", event_type = excluded.event_type,
       content = excluded.content, updated_at = clock_timestamp();
-  return null;
-end $$;
-comment on function events.tg_packet_store__fill_event is
-  'Writes the event row of a memory and deletes it when the memory is no longer an event. Definer: callers can''t write events.';
+end
+$$;
 
-create function events.tg_packet_store__take_event_time() returns trigger
-language plpgsql set search_path = '' as $$
-begin
-  if tg_op = 'INSERT' then
-    new."timestamp" := coalesce(new."timestamp", kinds.field_time(new.envelope -> 'timestamp'));
-  elsif new."timestamp" = old."timestamp" and new.envelope -> 'timestamp' is distinct from old.envelope -> 'timestamp' then
-    new."timestamp" := coalesce(kinds.field_time(new.envelope -> 'timestamp'), new."timestamp");
-  end if;
-  return new;
-end $$;
-comment on function events.tg_packet_store__take_event_time is
-  'Takes envelope.timestamp as the event time of a memory of kind event, unless the writer gives another one.';
-
--- After the envelope was checked, and before the event time is.
-create trigger _250_take_event_time before insert or update of envelope, packet_type on public.packet_store
-  for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function events.tg_packet_store__take_event_time();
-
-create trigger _610_fill_event after insert on public.packet_store
-  for each row when (new.packet_type = 'event' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function events.tg_packet_store__fill_event();
-create trigger _610_fill_event_changed after update on public.packet_store
-  for each row when (
-    (old.packet_type = 'event' or new.packet_type = 'event')
-    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
-      or new."timestamp" <> old."timestamp"
-      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent')
-    and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function events.tg_packet_store__fill_event();
+comment on function events.fill_event is
+  'Writes the event row of a memory, or deletes it if the memory is no longer an event. Not executable by callers. '
+  'Definer: callers can''t write events.';
 --! EndIncluded 110-events/020-agent-memory-events.sql
 --! Included 110-events/030-reasoning-traces.sql
 -- Reasoning traces, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind
@@ -17386,47 +17474,67 @@ return coalesce(nullif(envelope -> field, 'null'), default_value);
 comment on function events.field_or_default is 'Returns a field of the envelope, or the default if the field is absent or null.';
 
 -- Inserts or updates the row of the memory, or deletes it if the memory is no longer a trace or has expired.
-create function events.tg_packet_store__fill_reasoning() returns trigger
-language plpgsql security definer set search_path = '' as $$
+create function events.fill_reasoning(memory public.packet_store)
+returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
 begin
   -- An imported legacy memory may have the kind reasoning_trace without steps.
-  if new.packet_type <> 'reasoning_trace' or new.envelope -> 'steps' is null or new.ttl <= now() then
-    delete from public.reasoning_traces t where t.packet_id = new.packet_id;
-    return null;
+  if memory.packet_type <> 'reasoning_trace' or memory.envelope -> 'steps' is null or memory.ttl <= now() then
+    delete from public.reasoning_traces t where t.packet_id = memory.packet_id;
+    return;
   end if;
   insert into public.reasoning_traces as t (
     packet_id, agent_id, steps, extracted_features, inference_steps, reasoning_tokens, decision_tokens, confidence_scores)
   values (
-    new.packet_id,
-    left(coalesce(new.envelope ->> 'agent_id', new.metadata ->> 'agent', new.metadata ->> 'creator'), 200),
-    new.envelope -> 'steps',
-    events.field_or_default(new.envelope, 'extracted_features', '{}'),
-    events.field_or_default(new.envelope, 'inference_steps', '[]'),
-    events.field_or_default(new.envelope, 'reasoning_tokens', '[]'),
-    events.field_or_default(new.envelope, 'decision_tokens', '[]'),
-    events.field_or_default(new.envelope, 'confidence_scores', '{}'))
+    memory.packet_id,
+    left(coalesce(memory.envelope ->> 'agent_id', memory.metadata ->> 'agent', memory.metadata ->> 'creator'), 200),
+    memory.envelope -> 'steps',
+    events.field_or_default(memory.envelope, 'extracted_features', '{}'),
+    events.field_or_default(memory.envelope, 'inference_steps', '[]'),
+    events.field_or_default(memory.envelope, 'reasoning_tokens', '[]'),
+    events.field_or_default(memory.envelope, 'decision_tokens', '[]'),
+    events.field_or_default(memory.envelope, 'confidence_scores', '{}'))
   on conflict (packet_id) do update
     set agent_id = excluded.agent_id, steps = excluded.steps, extracted_features = excluded.extracted_features,
       inference_steps = excluded.inference_steps, reasoning_tokens = excluded.reasoning_tokens,
       decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores,
       updated_at = clock_timestamp();
-  return null;
-end $$;
-comment on function events.tg_packet_store__fill_reasoning is
-  'Writes the trace row of a memory and deletes it when the memory is no longer a reasoning trace. Definer: callers can''t write '
-  'traces.';
+end
+$$;
 
-create trigger _610_fill_reasoning after insert on public.packet_store
-  for each row when (
-    new.packet_type = 'reasoning_trace' and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function events.tg_packet_store__fill_reasoning();
-create trigger _610_fill_reasoning_changed after update on public.packet_store
-  for each row when (
-    (old.packet_type = 'reasoning_trace' or new.packet_type = 'reasoning_trace')
-    and (new.packet_type <> old.packet_type or new.envelope is distinct from old.envelope
-      or new.metadata -> 'agent' is distinct from old.metadata -> 'agent')
-    and (current_user <> 'l9_owner' or not packets.is_legacy_import()))
-  execute function events.tg_packet_store__fill_reasoning();
+comment on function events.fill_reasoning is
+  'Writes the trace row of a memory, or deletes it if the memory is no longer a reasoning trace. Not executable by '
+  'callers. Definer: callers can''t write traces.';
+
+-- Fills what the kind was before and what it is now. An update counts only if it changes something that the row holds.
+create function events.tg_packet_store__fill_columns()
+returns trigger
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  is_changed constant boolean := tg_op = 'INSERT' or new.packet_type <> old.packet_type or new.envelope <> old.envelope
+    or new.metadata -> 'agent' is distinct from old.metadata -> 'agent';
+begin
+  if 'event' in (new.packet_type, old.packet_type) and (is_changed or new."timestamp" <> old."timestamp") then
+    perform events.fill_event(new);
+  end if;
+  if 'reasoning_trace' in (new.packet_type, old.packet_type) and is_changed then
+    perform events.fill_reasoning(new);
+  end if;
+  return null;
+end
+$$;
+
+comment on function events.tg_packet_store__fill_columns is
+  'Keeps the event or reasoning trace of a memory in step with it. Definer: runs functions that callers may not.';
+
+create trigger _610_fill_columns after insert on public.packet_store
+  for each row when (new.packet_type in ('event', 'reasoning_trace'))
+  execute function events.tg_packet_store__fill_columns();
+create trigger _610_fill_columns_again after update on public.packet_store
+  for each row when (old.packet_type in ('event', 'reasoning_trace') or new.packet_type in ('event', 'reasoning_trace'))
+  execute function events.tg_packet_store__fill_columns();
 --! EndIncluded 110-events/030-reasoning-traces.sql
 --! Included 120-tasks/000-schema.sql
 create schema tasks;
@@ -19172,15 +19280,13 @@ grant execute on function facts.roll_up_accesses to l9_worker;
 --! EndIncluded 130-facts/220-roll-up-accesses.sql
 --! Included 140-graph/000-schema.sql
 create schema graph;
-comment on schema graph is
-  'Relationships between entities, and walks over them. The helpers are not exposed over GraphQL; callers may '
-  'execute only the functions granted one by one.';
+comment on schema graph is 'Relationships between entities, and walks over them. The helpers are not exposed over GraphQL; '
+  'callers may execute only the functions granted one by one.';
 grant usage on schema graph to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/000-schema.sql
 --! Included 140-graph/010-entity-relationships.sql
 -- The edges of the entity graph: one row for each triple in each audience, computed from relationship_evidence.
 -- relate_from() writes it, and the indexes below serve edges_of().
-
 create table public.entity_relationships (
   relationship_id uuid primary key default uuidv7(),
   source_entity text not null,
@@ -19197,14 +19303,8 @@ create table public.entity_relationships (
   -- References relationship_evidence, which references the memory. A foreign key to packet_store would deadlock with a
   -- concurrent delete that recomputes this relationship.
   source_packet uuid not null,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null default now(),
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
   constraint relationship_of_two_entities check (source_normalized <> target_normalized),
@@ -19212,17 +19312,14 @@ create table public.entity_relationships (
   constraint relationship_confidence_at_most_99 check (confidence between 0 and 0.99),
   constraint relationship_mentioned check (mention_count > 0 and agent_count between 1 and mention_count)
 ) with (fillfactor = 90);
-
 -- Erased contents must not survive in the planner's statistics.
 alter table public.entity_relationships
   alter column source_entity set statistics 0, alter column relationship_type set statistics 0,
   alter column target_entity set statistics 0, alter column source_normalized set statistics 0,
   alter column target_normalized set statistics 0;
-
 comment on table public.entity_relationships is
-  'The entity graph: how two entities are related, one row for each triple (source, type, target) in one tenant, '
-  'org, user, project and scope. Everything but the triple is computed from relationship_evidence. relate() writes '
-  'this table.';
+  'The entity graph: how two entities are related, one row for each triple (source, type, target) in one tenant, org, user, '
+  'project and scope. Everything but the triple is computed from relationship_evidence. relate() writes this table.';
 comment on column public.entity_relationships.relationship_id is
   'UUID version 7, so ids are ordered by when the relationship was first stated.';
 comment on column public.entity_relationships.source_entity is
@@ -19236,40 +19333,35 @@ comment on column public.entity_relationships.source_normalized is
 comment on column public.entity_relationships.target_normalized is
   'target_entity in the form in which names are compared: Unicode NFKC, lower case, white space collapsed.';
 comment on column public.entity_relationships.confidence is
-  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest '
-  'confidence that the agent gave. What an administrator states has the confidence of administrators alone.';
+  'From 0 to 0.99: 1 - Π(1 - c) over the agents that state the relationship (noisy-or), where c is the highest confidence that '
+  'the agent gave. What an administrator states has the confidence of administrators alone.';
 comment on column public.entity_relationships.mention_count is 'How often the relationship was stated.';
-comment on column public.entity_relationships.agent_count is
-  'How many agents state the relationship. Rankings count these.';
+comment on column public.entity_relationships.agent_count is 'How many agents state the relationship. Rankings count these.';
 comment on column public.entity_relationships.is_from_admin is 'True if an administrator states the relationship.';
-comment on column public.entity_relationships.first_seen is
-  'When a memory that still exists first stated the relationship.';
-comment on column public.entity_relationships.last_seen is
-  'When a memory that still exists last stated the relationship.';
-comment on column public.entity_relationships.source_packet is
-  'The memory that states the relationship and expires last, of administrators before agents; of several such '
-  'memories, the oldest.';
+comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
+comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
+comment on column public.entity_relationships.source_packet is 'The memory that states the relationship and expires last, of '
+  'administrators before agents; of several such memories, the oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');
 -- The entities are those of its evidence, which is guarded itself.
 call secrets.guard_table('public.entity_relationships',
   array['correlation_id', 'session_id', 'trace_id', 'source_entity', 'target_entity'], redacts => false);
-
 create unique index relationship_triple_unique on public.entity_relationships
   (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id) nulls not distinct;
 -- One index for each direction, most confident first. The scope comes before the confidence, so a scan never skips rows of
 -- scopes that the caller can't read.
-create index entity_relationships_outgoing_idx on public.entity_relationships (tenant_id, source_normalized, scope, confidence desc);
-create index entity_relationships_incoming_idx on public.entity_relationships (tenant_id, target_normalized, scope, confidence desc);
+create index entity_relationships_outgoing_idx
+  on public.entity_relationships (tenant_id, source_normalized, scope, confidence desc);
+create index entity_relationships_incoming_idx
+  on public.entity_relationships (tenant_id, target_normalized, scope, confidence desc);
 create index entity_relationships_readers_idx on public.entity_relationships (tenant_id, scope, relationship_id);
 create index entity_relationships_source_idx on public.entity_relationships (source_packet);
-
 comment on index public.relationship_triple_unique is
   'Prevents a second row for the same triple in one audience, also under concurrent writes.';
 
-create function graph.check_relationship_type(type text, field text default 'type')
-returns text
+create function graph.check_relationship_type(type text, field text default 'type') returns text
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -19282,17 +19374,12 @@ begin
   return normalised;
 end
 $$;
-
-comment on function graph.check_relationship_type is
-  'Returns the stored form of a relationship type: normalised like a name, with underscores for spaces, at most 200 '
-  'bytes. Raises L9VAL or L9LIM for this field.';
-
+comment on function graph.check_relationship_type is 'The stored form of a type: a name with underscores, or L9VAL, L9LIM.';
 grant execute on function graph.check_relationship_type to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 140-graph/010-entity-relationships.sql
 --! Included 140-graph/020-relationship-evidence.sql
 -- The table of statements that relationships are computed from: which agent stated which one, from which memory.
 -- relate_from() writes it, and the triggers of memories move and delete its rows.
-
 create table public.relationship_evidence (
   evidence_id uuid primary key default uuidv7(),
   relationship_id uuid not null references public.entity_relationships on delete cascade,
@@ -19305,14 +19392,8 @@ create table public.relationship_evidence (
   is_from_admin boolean not null,
   extracted_by text,
   last_seen timestamptz not null default clock_timestamp(),
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null default now(),
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   foreign key (tenant_id, scope) references public.scopes (tenant_id, scope),
   constraint relationship_evidence_once unique (relationship_id, packet_id, creator),
@@ -19320,18 +19401,15 @@ create table public.relationship_evidence (
   constraint evidence_mentioned check (mentions > 0),
   constraint evidence_extractor_short check (octet_length(extracted_by) <= 200)
 ) with (fillfactor = 90);
-
 -- Deferred, because a relationship is inserted before its evidence.
 alter table public.entity_relationships add constraint relationship_source_is_evidence
-  foreign key (relationship_id, source_packet, creator) references public.relationship_evidence (relationship_id, packet_id, creator)
-  deferrable initially deferred;
-
+  foreign key (relationship_id, source_packet, creator)
+  references public.relationship_evidence (relationship_id, packet_id, creator) deferrable initially deferred;
 alter table public.relationship_evidence
-  alter column source_entity set statistics 0, alter column target_entity set statistics 0, alter column extracted_by set statistics 0;
-
-comment on table public.relationship_evidence is
-  'Evidence of relationships: which agent states a relationship from which memory, with which confidence and how '
-  'often. Confidence and counts of a relationship are computed from these rows.';
+  alter column source_entity set statistics 0, alter column target_entity set statistics 0,
+  alter column extracted_by set statistics 0;
+comment on table public.relationship_evidence is 'Evidence of relationships: which agent states a relationship from which '
+  'memory, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
 comment on column public.relationship_evidence.relationship_id is
   'The relationship; it has the same tenant, org, user, project and scope as the memory.';
@@ -19342,41 +19420,34 @@ comment on column public.relationship_evidence.target_entity is
   'The entity that the relationship leads to, as this memory spells it.';
 comment on column public.relationship_evidence.confidence is
   'The highest confidence in the relationship that the agent gave with this memory, from 0 to 1.';
-comment on column public.relationship_evidence.mentions is
-  'How often the agent stated the relationship from this memory.';
-comment on column public.relationship_evidence.agent is
-  'The creator name of the agent whose statement it is: creator or, if a job extracted the relationship, the writer '
-  'of the memory.';
+comment on column public.relationship_evidence.mentions is 'How often the agent stated the relationship from this memory.';
+comment on column public.relationship_evidence.agent is 'The creator name of the agent whose statement it is: creator or, if a '
+  'job extracted the relationship, the writer of the memory.';
 comment on column public.relationship_evidence.is_from_admin is
   'True if that agent was an administrator when it made the statement.';
 comment on column public.relationship_evidence.extracted_by is
-  'The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a '
-  'model.';
+  'The chat model that extracted the relationship from the memory. Null: a caller stated it, possibly besides a model.';
 comment on column public.relationship_evidence.last_seen is 'When the relationship was last stated from this memory.';
 
 call derived.derive_from_packets('public.relationship_evidence', 'evidence_id', 'packet_id', follows => false);
 create trigger _320_stamp_statement before insert on public.relationship_evidence
   for each row execute function derived.tg__stamp_statement('packet_id');
 -- A relationship is found by the normalised names of its entities, so it is refused rather than redacted.
-call secrets.guard_table('public.relationship_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'], redacts => false);
-
+call secrets.guard_table('public.relationship_evidence', array['correlation_id', 'session_id', 'trace_id', 'agent'],
+  redacts => false);
 create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
 --! EndIncluded 140-graph/020-relationship-evidence.sql
 --! Included 140-graph/025-names-of-relationships.sql
 -- Registers relationships among the tables whose rows name entities. entities.is_disputed() reads that list to tell
 -- whether an alias counts for a reader.
-
--- Relationships name entities, so they decide for whom an alias counts.
 insert into entities.tables_with_names (table_name, key_column, evidence_table, name_columns)
 values ('entity_relationships', 'relationship_id', 'relationship_evidence', '{source_normalized,target_normalized}');
 --! EndIncluded 140-graph/025-names-of-relationships.sql
 --! Included 140-graph/030-recompute-relationships.sql
 -- Computes relationships from their evidence again. relate_from(), the triggers of memories and the extraction job
 -- call it after a change of evidence, with the rows locked.
-
-create function graph.lock_relationships(ids uuid[])
-returns void
+create function graph.lock_relationships(ids uuid[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -19384,15 +19455,11 @@ begin
   perform from public.entity_relationships r where r.relationship_id = any (ids) order by r.relationship_id for update;
 end
 $$;
-
-comment on function graph.lock_relationships is
-  'Locks these relationships until the end of the transaction. Not executable by callers: functions of the owner '
-  'call it.';
+comment on function graph.lock_relationships is 'Locks these relationships until the end of the transaction.';
 
 -- As for facts: an agent counts once, by its strongest statement, and where an administrator speaks only
 -- administrators count. What has no evidence left is deleted.
-create function graph.recompute_relationships(ids uuid[])
-returns void
+create function graph.recompute_relationships(ids uuid[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -19412,8 +19479,8 @@ begin
   ), confidences as (
     select v.relationship_id, entities.noisy_or(array_agg(v.confidence)) as confidence from voices v group by v.relationship_id
   ), sums as (
-    select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents, bool_or(s.is_from_admin) as is_from_admin,
-      min(s.created_at) as first_seen, max(s.last_seen) as last_seen
+    select s.relationship_id, sum(s.mentions) as mentions, count(distinct s.agent) as agents,
+      bool_or(s.is_from_admin) as is_from_admin, min(s.created_at) as first_seen, max(s.last_seen) as last_seen
     from stated s group by s.relationship_id
   ), spelled as (
     select distinct on (s.relationship_id) s.relationship_id, s.source_entity, s.target_entity
@@ -19434,16 +19501,11 @@ begin
   where r.relationship_id = t.relationship_id;
 end
 $$;
-
-comment on function graph.recompute_relationships is
-  'Recomputes relationships from their evidence and deletes relationships without evidence. The caller must hold '
-  'their locks. Not executable by callers: functions of the owner call it.';
+comment on function graph.recompute_relationships is 'Recomputes these locked relationships from their evidence.';
 --! EndIncluded 140-graph/030-recompute-relationships.sql
 --! Included 140-graph/040-follow-memories.sql
 -- The relationships of a memory are deleted and moved with it; relationships that other memories also state are recomputed.
-
-create function graph.tg_packet_store__withdraw_relationships()
-returns trigger
+create function graph.tg_packet_store__withdraw_relationships() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -19459,18 +19521,15 @@ begin
   return old;
 end
 $$;
-
-comment on function graph.tg_packet_store__withdraw_relationships is
-  'Deletes the evidence of a memory that is about to be deleted and recomputes its relationships. Definer: callers '
-  'can''t write these tables.';
+comment on function graph.tg_packet_store__withdraw_relationships is 'Deletes the evidence of a memory that is about to be '
+  'deleted and recomputes its relationships. Definer: callers can''t write these tables.';
 
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
 
 -- Moved evidence needs a relationship in the new audience, found or made in the order of the triple's unique index,
 -- so that concurrent moves wait for each other instead of deadlocking.
-create function graph.tg_packet_store__relationships_follow()
-returns trigger
+create function graph.tg_packet_store__relationships_follow() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -19491,7 +19550,8 @@ begin
     delete from public.relationship_evidence e where e.packet_id = new.packet_id;
   elsif has_moved then
     for relation in
-      select e.evidence_id, e.source_entity, e.target_entity, r.source_normalized, r.relationship_type, r.target_normalized, r.confidence
+      select e.evidence_id, e.source_entity, e.target_entity, r.source_normalized, r.relationship_type, r.target_normalized,
+        r.confidence
       from public.relationship_evidence e join public.entity_relationships r on r.relationship_id = e.relationship_id
       where e.packet_id = new.packet_id
       order by r.source_normalized, r.relationship_type, r.target_normalized
@@ -19499,8 +19559,8 @@ begin
       insert into public.entity_relationships as r (
         source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet)
       values (
-        relation.source_entity, relation.relationship_type, relation.target_entity, relation.source_normalized, relation.target_normalized,
-        0, new.packet_id)
+        relation.source_entity, relation.relationship_type, relation.target_entity, relation.source_normalized,
+        relation.target_normalized, 0, new.packet_id)
       on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
       do update set relationship_id = r.relationship_id
       returning r.relationship_id into target_id;
@@ -19517,29 +19577,19 @@ begin
   return null;
 end
 $$;
-
 comment on function graph.tg_packet_store__relationships_follow is
-  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes '
-  'the relationships on both sides. Definer: callers can''t write these tables.';
+  'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the '
+  'relationships on both sides. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');
 --! EndIncluded 140-graph/040-follow-memories.sql
 --! Included 140-graph/050-relate.sql
 -- States a relationship: relate() for callers over GraphQL and psql, which saves a memory if none is named, and
 -- relate_from() for a memory that exists, which the extraction job calls too.
-
-create function graph.relate_from(
-  packet_id uuid,
-  source text,
-  type text,
-  target text,
-  confidence double precision default 0.8,
-  extracted_by text default null
-)
-returns public.entity_relationships
+create function graph.relate_from(packet_id uuid, source text, type text, target text, confidence double precision default 0.8,
+  extracted_by text default null) returns public.entity_relationships
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source_name constant text := entities.check_name(relate_from.source, 'source');
   type_name constant text := graph.check_relationship_type(relate_from.type);
@@ -19559,19 +19609,22 @@ begin
 
   -- The upsert locks an existing row, so concurrent statements of one triple are counted one after the other.
   insert into public.entity_relationships as r (
-    source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet, is_from_admin)
+    source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet,
+    is_from_admin)
   values (
     btrim(relate_from.source), type_name, btrim(relate_from.target), source_name, target_name,
-    entities.noisy_or(array[derived.bounded_confidence(source, relate_from.confidence)]), relate_from.packet_id, derived.is_from_admin(source))
+    entities.noisy_or(array[derived.bounded_confidence(source, relate_from.confidence)]), relate_from.packet_id,
+    derived.is_from_admin(source))
   on conflict (source_normalized, relationship_type, target_normalized, tenant_id, scope, project_id, org_id, user_id)
   do update set relationship_id = r.relationship_id
   returning r.relationship_id, old.relationship_id is null as is_new into stated;
 
-  insert into public.relationship_evidence as e (relationship_id, packet_id, source_entity, target_entity, confidence, extracted_by)
+  insert into public.relationship_evidence as e (relationship_id, packet_id, source_entity, target_entity, confidence,
+    extracted_by)
   values (
     stated.relationship_id, relate_from.packet_id, btrim(relate_from.source), btrim(relate_from.target),
     derived.bounded_confidence(source, relate_from.confidence), extractor)
-  on conflict (relationship_id, packet_id, creator) do update
+  on conflict on constraint relationship_evidence_once do update
   -- An agent's strongest word counts, however often it repeats it.
   set confidence = greatest(e.confidence, excluded.confidence), mentions = e.mentions + 1,
     extracted_by = case when e.extracted_by is not null then excluded.extracted_by end,
@@ -19584,27 +19637,17 @@ begin
   return relation;
 end
 $$;
-
 comment on function graph.relate_from is
-  'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. '
-  'extracted_by: the model that extracted it; ignored unless a job calls. Errors: L9OWN, L9SCP, L9VAL, L9LIM. '
-  'Definer: callers can''t write these tables.';
+  'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: '
+  'the model that extracted it; ignored unless a job calls. Definer: callers can''t write these tables.';
 
 -- Checks everything before it saves a memory, so that a refused relationship leaves none behind. Two names of one
 -- entity are refused here; relate_from() compares only the spellings.
-create function public.relate(
-  source text,
-  type text,
-  target text,
-  confidence double precision default 0.8,
-  source_packet uuid default null,
-  scope text default 'developer',
-  project_id text default null
-)
+create function public.relate(source text, type text, target text, confidence double precision default 0.8,
+  source_packet uuid default null, scope text default 'developer', project_id text default null)
 returns public.entity_relationships
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   type_name constant text := graph.check_relationship_type(relate.type);
   packet_id uuid := relate.source_packet;
@@ -19613,7 +19656,8 @@ begin
   perform entities.check_name(relate.source, 'source'), entities.check_name(relate.target, 'target');
   perform entities.check_confidence(relate.confidence);
   if entities.normalise_name(relate.target) = any (entities.names_of(relate.source)) then
-    perform identity.raise_error('L9VAL', 'target: must be another entity than source; both are names of the same entity', 'target');
+    perform identity.raise_error('L9VAL', 'target: must be another entity than source; both are names of the same entity',
+      'target');
   end if;
   if packet_id is null then
     packet_id := ((public.save_memory(
@@ -19624,47 +19668,26 @@ begin
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
 end
 $$;
-
-comment on function public.relate is
-  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it '
-  'again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the memory that '
-  'states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
+comment on function public.relate is 'States that source is related to target, such as relate(''billing'', ''depends_on'', '
+  '''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the '
+  'memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
   'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
-
 grant execute on function graph.relate_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate to l9_agent, l9_admin;
 --! EndIncluded 140-graph/050-relate.sql
 --! Included 140-graph/060-edges-of.sql
 -- One level of a walk: the relationships of a list of names, in both directions. walk_graph() calls it for each
 -- level, and the graph retriever of a search for the last one.
+create type graph.graph_edge as (place integer, is_outgoing boolean, relationship_id uuid, source_entity text,
+  source_normalized text, relationship_type text, target_entity text, target_normalized text, confidence double precision);
+comment on type graph.graph_edge is 'A relationship as seen from one of its two entities, the name at position place of a list.';
 
-create type graph.graph_edge as (
-  place integer,
-  is_outgoing boolean,
-  relationship_id uuid,
-  source_entity text,
-  source_normalized text,
-  relationship_type text,
-  target_entity text,
-  target_normalized text,
-  confidence double precision
-);
-
-comment on type graph.graph_edge is
-  'A relationship as seen from one of its two entities, the name at a position (place) of a list.';
-
-create function graph.max_edges_per_name()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 1000;
-
-comment on function graph.max_edges_per_name is
-  'The number of relationships of one name that a walk follows at most, most confident first.';
+create function graph.max_edges_per_name() returns integer language sql immutable parallel safe set search_path = '' return 1000;
+comment on function graph.max_edges_per_name is 'The most relationships of one name that a walk follows.';
 
 -- Asks each name and readable scope by itself, so that each question is one range of an index that is already in the
 -- order of confidence, and stops at its limit.
-create function graph.edges_of(names text[], max_edges integer)
-returns setof graph.graph_edge
+create function graph.edges_of(names text[], max_edges integer) returns setof graph.graph_edge
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 -- Only an index scan returns the most confident relationship of a name first, so other plans are ruled out.
 set enable_bitmapscan = off set enable_nestloop = on set plan_cache_mode = force_generic_plan set jit = off
@@ -19685,7 +19708,8 @@ begin
       from unnest(me.readable_scopes) as s (name)
       cross join lateral (
         select * from public.entity_relationships r
-        where r.tenant_id = me.tenant_id and r.source_normalized = n.name and r.scope = s.name and (r.ttl is null or r.ttl > now())
+        where r.tenant_id = me.tenant_id and r.source_normalized = n.name and r.scope = s.name
+          and (r.ttl is null or r.ttl > now())
         order by r.confidence desc
         limit bound
       ) r
@@ -19695,7 +19719,8 @@ begin
       from unnest(me.readable_scopes) as s (name)
       cross join lateral (
         select * from public.entity_relationships r
-        where r.tenant_id = me.tenant_id and r.target_normalized = n.name and r.scope = s.name and (r.ttl is null or r.ttl > now())
+        where r.tenant_id = me.tenant_id and r.target_normalized = n.name and r.scope = s.name
+          and (r.ttl is null or r.ttl > now())
         order by r.confidence desc
         limit bound
       ) r
@@ -19706,28 +19731,15 @@ begin
   limit edges_of.max_edges;
 end
 $$;
-
 comment on function graph.edges_of is
-  'Returns the relationships of these names that the caller can read: names in the order of the list, relationships '
-  'of each name most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
-
+  'Returns the relationships of these names that the caller can read: names in the order of the list, relationships of each name '
+  'most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
 grant execute on function graph.max_edges_per_name, graph.edges_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/060-edges-of.sql
 --! Included 140-graph/070-walk-graph.sql
--- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call
--- walk_graph().
-
-create type public.graph_step as (
-  source_entity text,
-  relationship_type text,
-  target_entity text,
-  direction text,
-  confidence double precision,
-  relationship_ids uuid[],
-  creator text,
-  source text
-);
-
+-- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call walk_graph().
+create type public.graph_step as (source_entity text, relationship_type text, target_entity text, direction text,
+  confidence double precision, relationship_ids uuid[], creator text, source text);
 comment on type public.graph_step is 'One step of a path: a relationship and the direction in which it is followed.';
 comment on column public.graph_step.source_entity is 'The entity that the relationship starts from.';
 comment on column public.graph_step.relationship_type is 'The type of the relationship, such as depends_on.';
@@ -19738,34 +19750,18 @@ comment on column public.graph_step.confidence is
   'The combined confidence of all relationships with this triple that the caller can read.';
 comment on column public.graph_step.relationship_ids is
   'The relationships with this triple, most confident first: one for each scope, project, owner and spelling.';
-
 comment on column public.graph_step.creator is
   'Who stated the most confident of them; of what a model extracted, job. Only explore_graph() fills it in.';
-comment on column public.graph_step.source is
-  'The source of who stated it; of what a model extracted, the source of the memory.';
+comment on column public.graph_step.source is 'The source of who stated it; of what a model extracted, the source of the memory.';
 
-create type graph.graph_node as (
-  name text,
-  entity text,
-  confidence double precision,
-  depth integer,
-  steps public.graph_step[],
-  is_new boolean
-);
-
+create type graph.graph_node as (name text, entity text, confidence double precision, depth integer, steps public.graph_step[],
+  is_new boolean);
 comment on type graph.graph_node is 'An entity that a walk reached, and the best path to it.';
 
 create type graph.graph_walk as (nodes graph.graph_node[], followed integer, is_truncated boolean);
+comment on type graph.graph_walk is 'The result of a walk: entities reached, relationships followed, and whether more exist.';
 
-comment on type graph.graph_walk is
-  'The result of a walk: the entities reached (start entities first, then most confident first), the number of '
-  'relationships followed, and whether there are more.';
-
-create function graph.max_edges_followed()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 20000;
-
+create function graph.max_edges_followed() returns integer language sql immutable parallel safe set search_path = '' return 20000;
 comment on function graph.max_edges_followed is 'The number of relationships that one walk follows at most.';
 
 create function graph.combined_confidence(ids uuid[]) returns double precision
@@ -19783,21 +19779,18 @@ begin atomic
     group by e.agent
   ) v;
 end;
-
 comment on function graph.combined_confidence is
-  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts '
-  'once, in however many scopes and projects it states the same, and an administrator''s word decides.';
+  'The confidence in what these relationships state together, as far as the caller can read them: an agent counts once, in '
+  'however many scopes and projects it states the same, and an administrator''s word decides.';
 
 -- Each round resolves aliases, reads the edges of the nodes that the last round improved, combines equal triples, and
 -- keeps the best path to each node. The limits of edges and nodes bound every round.
-create function graph.walk_graph(
-  entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
+create function graph.walk_graph(entities text[], depth integer, types text[], min_confidence double precision, max_nodes integer)
 returns graph.graph_walk
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 -- The joins below may see 20000 rows, which the planner can't estimate; nested loops would be quadratic.
 set enable_nestloop = off set jit = off
 as $$
-#variable_conflict use_variable
 declare
   me constant identity.identity := identity.require_identity();
   budget constant integer := graph.max_edges_followed();
@@ -19832,8 +19825,7 @@ begin
     from unnest(walk.nodes) with ordinality as node (name, entity, confidence, depth, steps, is_new, place)
     cross join lateral (
       select node.name
-      union
-      select a.name from entities.aliases_of(node.name) as a (name) where has_aliases
+      union select a.name from entities.aliases_of(node.name) as a (name) where has_aliases
     ) n
     where node.is_new;
     exit when names is null or walk.followed >= budget;
@@ -19855,7 +19847,8 @@ begin
     ), combined as (
       -- A triple may have a row in several audiences; the caller gets the combined confidence of those it can read.
       select r.place, r.node, r.relationship_type, r.is_outgoing,
-        case when count(*) = 1 then max(r.confidence) else graph.combined_confidence(array_agg(r.relationship_id)) end as confidence,
+        case when count(*) = 1 then max(r.confidence)
+          else graph.combined_confidence(array_agg(r.relationship_id)) end as confidence,
         (array_agg(r.node_entity order by r.confidence desc, r.relationship_id))[1] as entity,
         (array_agg(r.source_entity order by r.confidence desc, r.relationship_id))[1] as source_entity,
         (array_agg(r.target_entity order by r.confidence desc, r.relationship_id))[1] as target_entity,
@@ -19869,8 +19862,7 @@ begin
         null as relationship_type, null as target_entity, null::boolean as is_outgoing, null::double precision as step_confidence,
         null::uuid[] as relationship_ids
       from reached k
-      union all
-      select c.node, c.entity, k.confidence * c.confidence, level, k.steps, true, c.place, c.source_entity,
+      union all select c.node, c.entity, k.confidence * c.confidence, level, k.steps, true, c.place, c.source_entity,
         c.relationship_type, c.target_entity, c.is_outgoing, c.confidence, c.relationship_ids
       from combined c join reached k on k.place = c.place
       where k.confidence * c.confidence > 0 and k.confidence * c.confidence >= min_confidence
@@ -19906,58 +19898,35 @@ begin
   return walk;
 end
 $$;
-
-comment on function graph.walk_graph is
-  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with '
-  'the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; '
-  'is_truncated is true if there were more.';
-
-grant execute on function
-  graph.combined_confidence, graph.max_edges_followed, graph.walk_graph
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function graph.walk_graph is 'Walks the graph from these entities in both directions, level by level, and keeps the '
+  'max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one '
+  'name; is_truncated is true if there were more.';
+grant execute on function graph.combined_confidence, graph.max_edges_followed, graph.walk_graph
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/070-walk-graph.sql
 --! Included 140-graph/080-explore-graph.sql
--- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL
--- shows.
-
-create type public.graph_path as (
-  entity text,
-  confidence double precision,
-  depth integer,
-  steps public.graph_step[]
-);
-
+-- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL shows.
+create type public.graph_path as (entity text, confidence double precision, depth integer, steps public.graph_step[]);
 comment on type public.graph_path is 'An entity that was reached, and the best path to it.';
 comment on column public.graph_path.entity is 'The entity that was reached.';
 comment on column public.graph_path.confidence is 'The product of the confidences of the steps.';
 comment on column public.graph_path.depth is 'The number of steps.';
 comment on column public.graph_path.steps is 'The relationships of the path, in order.';
 
-create type public.graph_exploration as (
-  entity text,
-  known_as text[],
-  paths public.graph_path[],
-  edges_followed integer,
-  is_truncated boolean,
-  aliases public.applied_alias[]
-);
-
-comment on type public.graph_exploration is
-  'The entities that are related to an entity, as far as the caller can read.';
+create type public.graph_exploration as (entity text, known_as text[], paths public.graph_path[], edges_followed integer,
+  is_truncated boolean, aliases public.applied_alias[]);
+comment on type public.graph_exploration is 'The entities that are related to an entity, as far as the caller can read.';
 comment on column public.graph_exploration.entity is
   'The start entity: the given name, or the entity that the given alias names.';
 comment on column public.graph_exploration.known_as is 'All names of the start entity, normalised.';
 comment on column public.graph_exploration.paths is
   'The entities that were reached, each with its best path, most confident first.';
 comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
-comment on column public.graph_exploration.is_truncated is
-  'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and '
-  'the 1000 most confident of one name).';
-comment on column public.graph_exploration.aliases is
-  'The aliases by which the start entity was found, and whose word they are.';
+comment on column public.graph_exploration.is_truncated is 'True if there is more: more entities than limit, or more '
+  'relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
+comment on column public.graph_exploration.aliases is 'The aliases by which the start entity was found, and whose word they are.';
 
-create function graph.with_creators(steps public.graph_step[])
-returns public.graph_step[]
+create function graph.with_creators(steps public.graph_step[]) returns public.graph_step[]
 language sql stable set search_path = '' set enable_seqscan = off
 return array(
   select row(
@@ -19967,20 +19936,12 @@ return array(
     source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place)
   join public.entity_relationships r on r.relationship_id = s.relationship_ids[1]
   order by s.place);
-
 comment on function graph.with_creators is 'The steps of a path, each with who stated it.';
 grant execute on function graph.with_creators to l9_agent, l9_admin, l9_platform_admin;
 
--- Checks the arguments, lets walk_graph() do the walk, and adds who stated each step only to the paths that are
--- returned.
-create function public.explore_graph(
-  entity text,
-  depth integer default 2,
-  types text[] default null,
-  min_confidence double precision default 0,
-  "limit" integer default 50
-)
-returns public.graph_exploration
+-- Checks the arguments, lets walk_graph() do the walk, and adds who stated each step only to the paths that are returned.
+create function public.explore_graph(entity text, depth integer default 2, types text[] default null,
+  min_confidence double precision default 0, "limit" integer default 50) returns public.graph_exploration
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -20026,27 +19987,20 @@ begin
     audit_id => read_id, target_type => 'relationship')
   from (
     select r.*, (row_number() over () - 1) / 100 as batch
-    from public.entity_relationships r where r.relationship_id = any (shown_ids)) r
-  group by r.batch;
+    from public.entity_relationships r where r.relationship_id = any (shown_ids)) r group by r.batch;
   return exploration;
 end
 $$;
-
-comment on function public.explore_graph is
-  'Returns what an entity (a name or an alias) is related to, directly and through others: each entity with its '
-  'best path, most confident first, in both directions. depth: 1 to 5 steps. types: only relationships of these '
-  'types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 entities. '
-  'Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
-
+comment on function public.explore_graph is 'Returns what an entity (a name or an alias) is related to, directly and through '
+  'others: each entity with its best path, most confident first, in both directions. depth: 1 to 5 steps. types: only '
+  'relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 '
+  'entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function public.explore_graph to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/080-explore-graph.sql
 --! Included 140-graph/090-facts-about.sql
--- Facts take part in the graph beside relationships: named_entities() and the graph retriever of a search call these
--- functions.
+-- Facts take part in the graph beside relationships: named_entities() and the graph retriever of a search call these functions.
 -- Facts about entities: a fact whose object is a plain value counts for its subject.
-
-create function graph.entities_of_facts(names text[])
-returns text[]
+create function graph.entities_of_facts(names text[]) returns text[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
@@ -20060,8 +20014,7 @@ begin
        where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
          and (f.ttl is null or f.ttl > now())
        limit 1)
-      union all
-      (select from public.knowledge_facts f
+      union all (select from public.knowledge_facts f
        where f.tenant_id = me.tenant_id and f.object_normalized = n.name and f.scope = any (me.readable_scopes)
          and (f.ttl is null or f.ttl > now())
        limit 1)
@@ -20069,19 +20022,15 @@ begin
     ) matching_fact);
 end
 $$;
-
-comment on function graph.entities_of_facts is
-  'Returns the names in the list that are subject or object of a fact that the caller can read.';
+comment on function graph.entities_of_facts is 'Those names that are subject or object of a fact that the caller can read.';
 
 create type graph.fact_of_entity as (
   place integer, fact_id uuid, subject text, predicate text, object text, confidence double precision);
-
 comment on type graph.fact_of_entity is 'A fact about the entity at a position (place) of a list.';
 
 -- Subject and object are asked apart, each by its own index. The inner limit bounds what is sorted for a name that
 -- thousands of facts mention.
-create function graph.facts_about(names text[], max_facts integer)
-returns setof graph.fact_of_entity
+create function graph.facts_about(names text[], max_facts integer) returns setof graph.fact_of_entity
 language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
@@ -20092,13 +20041,13 @@ begin
   from unnest(names) with ordinality as n (name, place)
   cross join lateral (
     select * from (
-      select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence, f.is_from_admin
+      select f.fact_id, f.subject, f.predicate, f.object #>> '{}' as object, f.confidence::double precision as confidence,
+        f.is_from_admin
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.subject_normalized = n.name and f.scope = any (me.readable_scopes)
         and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
         and (f.ttl is null or f.ttl > now())
-      union
-      select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision, f.is_from_admin
+      union select f.fact_id, f.subject, f.predicate, f.object #>> '{}', f.confidence::double precision, f.is_from_admin
       from public.knowledge_facts f
       where f.tenant_id = me.tenant_id and f.object_normalized = n.name and f.scope = any (me.readable_scopes)
         and f.retracted_at is null and facts.holds_at(f.valid_from, f.valid_to, now())
@@ -20111,39 +20060,25 @@ begin
   limit max_facts;
 end
 $$;
+comment on function graph.facts_about is 'Facts about these entities that hold now and the caller can read, 100 for each.';
 
-comment on function graph.facts_about is
-  'Returns facts about these entities that hold now and that the caller can read, most confident first: at most 100 '
-  'for each entity, and max_facts in total.';
-
-create function graph.packets_of_fact(fact_id uuid)
-returns setof uuid
+create function graph.packets_of_fact(fact_id uuid) returns setof uuid
 language sql stable rows 3 set search_path = ''
 begin atomic
-  select distinct e.packet_id from public.fact_evidence e where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
+  select distinct e.packet_id from public.fact_evidence e
+  where e.fact_id = packets_of_fact.fact_id order by e.packet_id desc limit 20;
 end;
-
-comment on function graph.packets_of_fact is
-  'Returns the memories that state a fact and that the caller can read: at most the 20 newest.';
-
-grant execute on function
-  graph.entities_of_facts, graph.facts_about, graph.packets_of_fact
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function graph.packets_of_fact is 'The memories that state a fact and that the caller can read, the 20 newest.';
+grant execute on function graph.entities_of_facts, graph.facts_about, graph.packets_of_fact
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/090-facts-about.sql
 --! Included 140-graph/100-named-entities.sql
 -- Recognises the entities that a query names, by looking up every run of its words. The graph retriever of a search
 -- and the choice of a route by memory_find call named_entities().
+create function graph.max_query_words() returns integer language sql immutable parallel safe set search_path = '' return 48;
+comment on function graph.max_query_words is 'The number of words, from the start of a query, in which names are recognised.';
 
-create function graph.max_query_words()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 48;
-
-comment on function graph.max_query_words is
-  'The number of words of a query, from its start, in which entity names are recognised.';
-
-create function graph.phrases_of(query text)
-returns table (phrase text, first integer, last integer)
+create function graph.phrases_of(query text) returns table (phrase text, first integer, last integer)
 language sql immutable parallel safe set search_path = ''
 begin atomic
   with words as (
@@ -20158,18 +20093,15 @@ begin atomic
   select distinct v.phrase, r.start, r.stop
   from runs r
   cross join lateral (values (r.run), (regexp_replace(r.run, '[''’]s$', ''))) as g (run)
-  cross join lateral (values (g.run), (regexp_replace(g.run, '^[[:punct:]“”„«»‘’¿¡]+|[[:punct:]“”„«»‘’…]+$', '', 'g'))) as v (phrase)
+  cross join lateral (values (g.run),
+    (regexp_replace(g.run, '^[[:punct:]“”„«»‘’¿¡]+|[[:punct:]“”„«»‘’…]+$', '', 'g'))) as v (phrase)
   where v.phrase <> '' and octet_length(v.phrase) <= entities.max_name_bytes();
 end;
-
-comment on function graph.phrases_of is
-  'Returns all runs of one to six words among the first max_query_words() words of a text, normalised like names, '
-  'with the positions of their first and last word.';
+comment on function graph.phrases_of is 'All runs of one to six words of a text, normalised, with their first and last place.';
 
 -- Looks up each phrase in the indexes of relationships, aliases and facts, and then takes the longest ones first; a
 -- word belongs to one entity only.
-create function graph.named_entities(query text, max_entities integer)
-returns text[]
+create function graph.named_entities(query text, max_entities integer) returns text[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
   set enable_bitmapscan = off set jit = off
 as $$
@@ -20185,20 +20117,21 @@ begin
     from graph.phrases_of(query) p
     left join lateral (
       (select true as is_known from unnest(me.readable_scopes) as s (name), public.entity_relationships r
-       where r.tenant_id = me.tenant_id and r.source_normalized = p.phrase and r.scope = s.name and (r.ttl is null or r.ttl > now())
+       where r.tenant_id = me.tenant_id and r.source_normalized = p.phrase and r.scope = s.name
+         and (r.ttl is null or r.ttl > now())
        limit 1)
-      union all
-      (select true from unnest(me.readable_scopes) as s (name), public.entity_relationships r
-       where r.tenant_id = me.tenant_id and r.target_normalized = p.phrase and r.scope = s.name and (r.ttl is null or r.ttl > now())
+      union all (select true from unnest(me.readable_scopes) as s (name), public.entity_relationships r
+       where r.tenant_id = me.tenant_id and r.target_normalized = p.phrase and r.scope = s.name
+         and (r.ttl is null or r.ttl > now())
        limit 1)
-      union all
-      (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
-       where a.tenant_id = me.tenant_id and a.alias_normalized = p.phrase and a.scope = s.name and (a.ttl is null or a.ttl > now())
+      union all (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
+       where a.tenant_id = me.tenant_id and a.alias_normalized = p.phrase and a.scope = s.name
+         and (a.ttl is null or a.ttl > now())
          and entities.counts_for_caller(a)
        limit 1)
-      union all
-      (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
-       where a.tenant_id = me.tenant_id and a.entity_normalized = p.phrase and a.scope = s.name and (a.ttl is null or a.ttl > now())
+      union all (select true from unnest(me.readable_scopes) as s (name), public.entity_aliases a
+       where a.tenant_id = me.tenant_id and a.entity_normalized = p.phrase and a.scope = s.name
+         and (a.ttl is null or a.ttl > now())
          and entities.counts_for_caller(a)
        limit 1)
       limit 1
@@ -20217,20 +20150,12 @@ begin
   return entity_names;
 end
 $$;
-
-comment on function graph.named_entities is
-  'Returns the entities that a text names, normalised: names and aliases in the graph and in facts that the caller '
-  'can read, longest first, at most max_entities.';
-
-grant execute on function
-  graph.max_query_words, graph.phrases_of, graph.named_entities
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function graph.named_entities is 'The entities in the graph and in facts that a text names, longest first.';
+grant execute on function graph.max_query_words, graph.phrases_of, graph.named_entities to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/100-named-entities.sql
 --! Included 140-graph/110-relationships-of-memories.sql
 -- The field relationships of a memory and the field memories of a relationship in GraphQL.
-
-create function public.packet_store_relationships(packet public.packet_store)
-returns setof public.entity_relationships
+create function public.packet_store_relationships(packet public.packet_store) returns setof public.entity_relationships
 language sql stable parallel safe rows 5 set search_path = ''
 begin atomic
   select r.* from public.entity_relationships r
@@ -20238,11 +20163,9 @@ begin atomic
     select e.relationship_id from public.relationship_evidence e where e.packet_id = packet.packet_id)
   order by r.relationship_id;
 end;
-
 comment on function public.packet_store_relationships is 'The relationships that this memory states.';
 
-create function public.entity_relationships_memories(relationship public.entity_relationships)
-returns setof public.packet_store
+create function public.entity_relationships_memories(relationship public.entity_relationships) returns setof public.packet_store
 language sql stable parallel safe rows 5 set search_path = ''
 begin atomic
   select p.* from public.packet_store p
@@ -20250,25 +20173,18 @@ begin atomic
     select e.packet_id from public.relationship_evidence e where e.relationship_id = relationship.relationship_id)
   order by p.packet_id;
 end;
-
-comment on function public.entity_relationships_memories is
-  'The memories that state this relationship, oldest first.';
-
-grant execute on function
-  public.packet_store_relationships, public.entity_relationships_memories
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function public.entity_relationships_memories is 'The memories that state this relationship, oldest first.';
+grant execute on function public.packet_store_relationships, public.entity_relationships_memories
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 140-graph/110-relationships-of-memories.sql
 --! Included 145-standing/000-schema.sql
 create schema standing;
-comment on schema standing is
-  'Whose word a memory in an answer is, and what has superseded it. Not exposed over GraphQL.';
+comment on schema standing is 'Whose word a memory in an answer is, and what has superseded it. Not exposed over GraphQL.';
 grant usage on schema standing to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/000-schema.sql
 --! Included 145-standing/010-standing.sql
 -- What an answer says of each memory that it shows, besides its contents. Hits have a column of this type.
-create type public.standing as (
-  creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean);
-
+create type public.standing as (creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean);
 comment on type public.standing is 'Whose word a memory is, and whether it still holds.';
 comment on column public.standing.creator is 'The agent that saved it.';
 comment on column public.standing.source is 'The source of that agent.';
@@ -20285,7 +20201,6 @@ language sql immutable parallel safe
 return row(
   (memory).metadata ->> 'creator', (memory).metadata ->> 'source', (memory).text_creator, superseded_by,
   case when superseded_by is not null then is_partly_superseded end)::public.standing;
-
 comment on function standing.standing_of is 'The standing of a memory, given what superseded it.';
 grant execute on function standing.standing_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/010-standing.sql
@@ -20415,13 +20330,10 @@ to l9_agent, l9_admin, l9_platform_admin;
 --! Included 145-standing/030-place-hits.sql
 -- Adds the standing to the hits of a page, and puts what is superseded after its successors. Searches call it last.
 create type standing.placed_hit as (place integer, standing public.standing, score real, explanation jsonb);
-
-comment on type standing.placed_hit is
-  'A hit in its new order: its place among the hits as they were ranked, and its standing.';
+comment on type standing.placed_hit is 'A hit in its new order: its place among the hits as they were ranked, and its standing.';
 comment on column standing.placed_hit.score is 'Its score, or that of the hit before it if that is less.';
 comment on column standing.placed_hit.explanation is
-  'If the score was lowered: superseded, with what superseded the hit (by) and the score that it had. Otherwise '
-  'empty.';
+  'If the score was lowered: superseded, with what superseded the hit (by) and the score that it had. Otherwise empty.';
 
 -- Works on places in the list rather than on scores: a hit gets a place just behind its last successor, and then at
 -- most the score of the hit before it.
@@ -20470,45 +20382,31 @@ begin
   order by i.sort_key, i.place;
 end
 $$;
+comment on function standing.place_hits is 'The hits of a page with their standing; a memory comes after its successors.';
 
-comment on function standing.place_hits is
-  'The hits of a page with their standing, in their order, except that a memory comes after those that superseded '
-  'it.';
-
-create function standing.standing_of_memory(packet_id uuid)
-returns public.standing
-language sql stable set search_path = ''
-return (select p.standing from standing.place_hits(array[packet_id]) p);
-
+create function standing.standing_of_memory(packet_id uuid) returns public.standing
+language sql stable set search_path = '' return (select p.standing from standing.place_hits(array[packet_id]) p);
 comment on function standing.standing_of_memory is 'The standing of one memory.';
 
-create function public.packet_store_superseded_by(memory public.packet_store)
-returns uuid
-language sql stable set search_path = ''
-return (standing.standing_of_memory((memory).packet_id)).superseded_by;
-
+create function public.packet_store_superseded_by(memory public.packet_store) returns uuid
+language sql stable set search_path = '' return (standing.standing_of_memory((memory).packet_id)).superseded_by;
 comment on function public.packet_store_superseded_by is
   'The memory that superseded this one: of its kind, or by a fact that it states. Null if the caller can read none.';
-
-grant execute on function
-  standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/030-place-hits.sql
 --! Included 145-standing/040-answers.sql
 -- What answers of single memories, of near-duplicates and of facts say of a standing. Operations of the gateway call these.
-create function standing.memory_json(memory public.packet_store)
-returns jsonb
+create function standing.memory_json(memory public.packet_store) returns jsonb
 language sql stable set search_path = ''
 return (
   select memories.memory_json(memory) || jsonb_strip_nulls(jsonb_build_object(
-    'text_creator', (s.standing).text_creator, 'superseded_by', (s.standing).superseded_by, 'is_partly_superseded', (s.standing).is_partly_superseded))
+    'text_creator', (s.standing).text_creator, 'superseded_by', (s.standing).superseded_by,
+    'is_partly_superseded', (s.standing).is_partly_superseded))
   from (select standing.standing_of_memory((memory).packet_id) as standing) s);
+comment on function standing.memory_json is 'A memory as memories.memory_json() returns it, with its standing.';
 
-comment on function standing.memory_json is
-  'A memory as memories.memory_json() returns it, whose text it is, and what has superseded it.';
-
-create function standing.similar_json("similar" public.similar_memory[])
-returns jsonb
+create function standing.similar_json("similar" public.similar_memory[]) returns jsonb
 language sql stable set search_path = ''
 return (
   select case when "similar" is not null then coalesce(
@@ -20516,69 +20414,47 @@ return (
       to_jsonb(s) || jsonb_strip_nulls(to_jsonb(standing.standing_of_memory(s.packet_id)))
       order by s.similarity desc, s.packet_id), '[]') end
   from unnest("similar") s);
-
 comment on function standing.similar_json is 'Near-duplicates, each with its standing.';
 
-create function public.knowledge_facts_superseding_packet(fact public.knowledge_facts)
-returns uuid
-language sql stable set search_path = ''
-return standing.packet_stating((fact).superseded_by, null);
-
+create function public.knowledge_facts_superseding_packet(fact public.knowledge_facts) returns uuid
+language sql stable set search_path = '' return standing.packet_stating((fact).superseded_by, null);
 comment on function public.knowledge_facts_superseding_packet is
   'The memory that states the fact which superseded this one; null if nothing did.';
-
-grant execute on function
-  standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 145-standing/040-answers.sql
 --! Included 150-search/000-schema.sql
 create schema search;
-comment on schema search is
-  'Search: retrievers, fusion of their scores, and the form of the answer. Not exposed over GraphQL; callers may '
-  'execute only the functions that are granted to them one by one.';
+comment on schema search is 'Search: retrievers, fusion of their scores, and the form of the answer. Not exposed over GraphQL; '
+  'callers may execute only the functions that are granted to them one by one.';
 grant usage on schema search to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 150-search/000-schema.sql
 --! Included 150-search/010-limits.sql
 -- Limits that more than one function uses. Functions that only one body uses keep their numbers there.
-
 create function search.max_scored_rows() returns integer language sql immutable parallel safe return 2000;
-
-comment on function search.max_scored_rows is
-  'If at most this many rows match, they are scored one by one. Scoring 2,000 rows costs as much as scanning an '
-  'index of which a caller can read 2 %.';
+comment on function search.max_scored_rows is 'If at most this many rows match, they are scored one by one. Scoring 2,000 rows '
+  'costs as much as scanning an index of which a caller can read 2 %.';
 
 create function search.max_scanned_rows() returns integer language sql immutable parallel safe return 20000;
-
-comment on function search.max_scanned_rows is
-  'Most rows that one step of a search reads before it filters them. Reading 20,000 rows costs less than scanning a '
-  'ranked index past them to find the few with a tag.';
+comment on function search.max_scanned_rows is 'Most rows that one step of a search reads before it filters them. Reading 20,000 '
+  'rows costs less than scanning a ranked index past them to find the few with a tag.';
 
 create function search.max_query_characters() returns integer language sql immutable parallel safe return 2000;
-
 comment on function search.max_query_characters is 'Beginning of a query whose words are used for snippets.';
 
 create function search.max_languages() returns integer language sql immutable parallel safe return 5;
-
 comment on function search.max_languages is 'Most languages of a tenant. Each of them adds words to every query.';
 
-create function search.candidate_count(k integer)
-returns integer
-language sql immutable parallel safe
-return least(greatest(5 * k, 100), 300);
-
-comment on function search.candidate_count is
-  'Number of candidates that each retriever returns for k hits: five times k, from 100 to 300. In tests more than '
-  '100 never changed the first ten hits, and 50 lowered nDCG@10 by .002 and recall@10 by .004.';
-
-grant execute on function
-  search.max_scored_rows, search.max_scanned_rows, search.max_query_characters, search.max_languages,
-  search.candidate_count
-to l9_agent, l9_admin, l9_platform_admin;
+create function search.candidate_count(k integer) returns integer
+language sql immutable parallel safe return least(greatest(5 * k, 100), 300);
+comment on function search.candidate_count is 'Number of candidates that each retriever returns for k hits: five times k, from '
+  '100 to 300. In tests more than 100 never changed the first ten hits, and 50 lowered nDCG@10 by .002 and recall@10 by .004.';
+grant execute on function search.max_scored_rows, search.max_scanned_rows, search.max_query_characters, search.max_languages,
+  search.candidate_count to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/010-limits.sql
 --! Included 150-search/020-search-settings.sql
 -- How the searches of a tenant are weighted: a row only for a tenant that changed a default. set_search_settings()
 -- writes it; open_search() reads it by current_search_settings().
-
 create table public.search_settings (
   tenant_id uuid primary key references public.tenants,
   lexical_weight real not null,
@@ -20607,33 +20483,26 @@ create table public.search_settings (
     cardinality(languages) between 1 and search.max_languages() and languages <@ words.languages()),
   constraint search_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
 );
-
 comment on table public.search_settings is
-  'Weights of a tenant''s searches. Only a tenant that changed a default has a row. set_search_settings() writes '
-  'it.';
+  'Weights of a tenant''s searches. Only a tenant that changed a default has a row. set_search_settings() writes it.';
 comment on column public.search_settings.tenant_id is 'The tenant.';
 comment on column public.search_settings.lexical_weight is
   'Weight of words in a hybrid search, from 0 to 1, relative to semantic_weight.';
 comment on column public.search_settings.semantic_weight is
   'Weight of meaning in a hybrid search, from 0 to 1, relative to lexical_weight.';
-comment on column public.search_settings.context_weight is
-  'From 0 to 1. If a memory matches better together with its predecessor in the thread, its score is raised by this '
-  'part of the difference.';
+comment on column public.search_settings.context_weight is 'From 0 to 1. If a memory matches better together with its '
+  'predecessor in the thread, its score is raised by this part of the difference.';
 comment on column public.search_settings.uses_chunks is 'True if long memories are also compared chunk by chunk.';
-comment on column public.search_settings.chunk_weight is
-  'From 0 to 1. If a chunk of a long memory is nearer to the query than the memory as a whole, its score is raised '
-  'by this part of the difference.';
+comment on column public.search_settings.chunk_weight is 'From 0 to 1. If a chunk of a long memory is nearer to the query than '
+  'the memory as a whole, its score is raised by this part of the difference.';
 comment on column public.search_settings.thread_weight is
-  'From 0 to 1: how much the best score in its thread, among the candidates, counts beside the score of a memory '
-  'itself.';
+  'From 0 to 1: how much the best score in its thread, among the candidates, counts beside the score of a memory itself.';
 comment on column public.search_settings.next_weight is
   'From 0 to 1: which part of its own score the next memory in the thread lends to a memory.';
-comment on column public.search_settings.speaker_boost is
-  'From 0 to 1. If the query names a speaker, the scores of what that speaker said are raised; a score of 0.5 by '
-  'half of this part.';
-comment on column public.search_settings.common_word_share is
-  'Names (words with a capital) that more than this share (0 to 1) of the memories of the project have are left out '
-  'of the text that the vector of a query is made of. 1: none is left out.';
+comment on column public.search_settings.speaker_boost is 'From 0 to 1. If the query names a speaker, the scores of what that '
+  'speaker said are raised; a score of 0.5 by half of this part.';
+comment on column public.search_settings.common_word_share is 'Names (words with a capital) that more than this share (0 to 1) '
+  'of the memories of the project have are left out of the text that the vector of a query is made of. 1: none is left out.';
 comment on column public.search_settings.min_relevance is
   'The min_relevance, from 0 to 1, of a search by a query that compares meaning and gives none.';
 comment on column public.search_settings.recency_boost is
@@ -20642,15 +20511,12 @@ comment on column public.search_settings.importance_boost is
   'Part of its score that a memory of importance 1 gains. Both boosts together are at most 0.2.';
 comment on column public.search_settings.half_life_days is
   'Maps kinds to half-lives in days; default is used for all other kinds.';
-comment on column public.search_settings.languages is
-  'The languages of the tenant''s memories. A query is matched in each of them. A memory whose writer gives no '
-  'language gets the one that its script and stop words point to, else the first.';
+comment on column public.search_settings.languages is 'The languages of the tenant''s memories. A query is matched in each of '
+  'them. A memory whose writer gives no language gets the one that its script and stop words point to, else the first.';
 comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
-
 call identity.protect_tenant_rows('public.search_settings',
   readers => 'Every caller in the tenant may read how its searches are weighted.',
   writers => 'set_search_settings() writes the settings.');
-
 grant select on public.search_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_search_settings() checks the values and writes the audit row.
 
@@ -20659,35 +20525,19 @@ create trigger _500_audit after insert or update on public.search_settings
     '', 'lexical_weight', 'semantic_weight', 'context_weight', 'uses_chunks', 'chunk_weight', 'thread_weight', 'next_weight',
     'speaker_boost', 'common_word_share', 'min_relevance', 'recency_boost', 'importance_boost', 'half_life_days', 'languages');
 
-create function search.default_settings()
-returns public.search_settings
+create function search.default_settings() returns public.search_settings
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-declare
-  settings public.search_settings;
 begin
-  settings.lexical_weight := 0.4;
-  settings.semantic_weight := 0.6;
-  settings.context_weight := 0.75;
-  settings.uses_chunks := true;
-  settings.chunk_weight := 0.5;
-  settings.thread_weight := 0.5;
-  settings.next_weight := 0.4;
-  settings.speaker_boost := 0.6;
-  settings.common_word_share := 0.4;
-  settings.min_relevance := 0.2;
-  settings.recency_boost := 0.04;
-  settings.importance_boost := 0.15;
-  settings.half_life_days := '{"default": 180}';
-  settings.languages := '{english}';
-  return settings;
+  return jsonb_populate_record(null::public.search_settings, '{
+    "lexical_weight": 0.4, "semantic_weight": 0.6, "context_weight": 0.75, "uses_chunks": true, "chunk_weight": 0.5,
+    "thread_weight": 0.5, "next_weight": 0.4, "speaker_boost": 0.6, "common_word_share": 0.4, "min_relevance": 0.2,
+    "recency_boost": 0.04, "importance_boost": 0.15, "half_life_days": {"default": 180}, "languages": ["english"]}');
 end
 $$;
-
 comment on function search.default_settings is 'The defaults of all tenants. They stand only here.';
 
-create function search.current_search_settings()
-returns public.search_settings
+create function search.current_search_settings() returns public.search_settings
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -20700,20 +20550,13 @@ begin
   return settings;
 end
 $$;
-
-comment on function search.current_search_settings is
-  'The settings of the caller''s tenant. If the tenant has none, the defaults, with null as tenant_id.';
-
-grant execute on function
-  search.default_settings, search.current_search_settings
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.current_search_settings is 'The settings of the caller''s tenant, or else the defaults.';
+grant execute on function search.default_settings, search.current_search_settings to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/020-search-settings.sql
 --! Included 150-search/030-set-search-settings.sql
 -- Administrators change the weights and languages of their tenant's searches here, over GraphQL and psql.
 -- set_find_settings() shares changed_half_lives().
-
-create function search.changed_half_lives(half_lives jsonb, change jsonb)
-returns jsonb
+create function search.changed_half_lives(half_lives jsonb, change jsonb) returns jsonb
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -20725,7 +20568,8 @@ begin
   end if;
   for days in select d.value from jsonb_each(change) as d where d.value <> 'null' loop
     if jsonb_typeof(days) <> 'number' or days::numeric not between 0.01 and 36500 then
-      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500', 'half_life_days');
+      perform identity.raise_error('L9VAL', 'half_life_days: each value must be a number of days from 0.01 to 36500',
+        'half_life_days');
     end if;
   end loop;
   changed := half_lives || coalesce(jsonb_strip_nulls(change), '{}');
@@ -20735,37 +20579,37 @@ begin
   return changed;
 end
 $$;
+comment on function search.changed_half_lives is 'The half-lives in days with a change of some; null keeps one.';
 
-comment on function search.changed_half_lives is
-  'The half-lives by kind with a change of some of them, in days; a kind that the change does not name, or sets to '
-  'null, keeps its own. Errors: L9VAL, L9LIM.';
-
--- Checks what the table's constraints check too, so that the error names the field rather than a constraint.
-create function search.check_search_settings(settings public.search_settings)
-returns void
+create function search.check_weights(settings jsonb, names text[]) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   name text;
-  value real;
 begin
-  for name, value in
-    select w.key, w.value::real
-    from jsonb_each_text(to_jsonb(settings)) as w
-    where w.key in (
-      'lexical_weight', 'semantic_weight', 'context_weight', 'chunk_weight', 'thread_weight', 'next_weight', 'speaker_boost',
-      'common_word_share', 'min_relevance')
-  loop
-    if value not between 0 and 1 then
+  foreach name in array names loop
+    if (settings ->> name)::real not between 0 and 1 then
       perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1', name), name);
     end if;
   end loop;
+end
+$$;
+comment on function search.check_weights is 'Raises L9VAL, naming the field, if one of these settings is not from 0 to 1.';
+
+-- Checks what the table's constraints check too, so that the error names the field rather than a constraint.
+create function search.check_search_settings(settings public.search_settings) returns void
+language plpgsql immutable parallel safe set search_path = ''
+as $$
+begin
+  perform search.check_weights(to_jsonb(settings), '{lexical_weight,semantic_weight,context_weight,chunk_weight,thread_weight,'
+    'next_weight,speaker_boost,common_word_share,min_relevance}');
   if settings.lexical_weight + settings.semantic_weight = 0 then
-    perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0', 'semantic_weight');
+    perform identity.raise_error('L9VAL', 'semantic_weight: lexical_weight or semantic_weight must be above 0',
+      'semantic_weight');
   elsif not (settings.recency_boost >= 0 and settings.importance_boost >= 0
     and settings.recency_boost + settings.importance_boost <= 0.2001) then
-    perform identity.raise_error(
-      'L9VAL', 'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2', 'importance_boost');
+    perform identity.raise_error('L9VAL',
+      'importance_boost: recency_boost and importance_boost must be at least 0, and together at most 0.2', 'importance_boost');
   end if;
   if cardinality(settings.languages) not between 1 and search.max_languages() or not settings.languages <@ words.languages() then
     perform identity.raise_error('L9VAL', format('languages: must be 1 to %s of %s', search.max_languages(),
@@ -20773,54 +20617,33 @@ begin
   end if;
 end
 $$;
-
 comment on function search.check_search_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
--- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both
--- succeed.
-create function public.set_search_settings(
-  lexical_weight real default null,
-  semantic_weight real default null,
-  context_weight real default null,
-  uses_chunks boolean default null,
-  chunk_weight real default null,
-  thread_weight real default null,
-  next_weight real default null,
-  speaker_boost real default null,
-  common_word_share real default null,
-  min_relevance real default null,
-  recency_boost real default null,
-  importance_boost real default null,
-  half_life_days jsonb default null,
-  tenant_id uuid default null,
-  languages text[] default null
-)
-returns public.search_settings
+-- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both succeed.
+create function public.set_search_settings(lexical_weight real default null, semantic_weight real default null,
+  context_weight real default null, uses_chunks boolean default null, chunk_weight real default null,
+  thread_weight real default null, next_weight real default null, speaker_boost real default null,
+  common_word_share real default null, min_relevance real default null, recency_boost real default null,
+  importance_boost real default null, half_life_days jsonb default null, tenant_id uuid default null,
+  languages text[] default null) returns public.search_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_search_settings.tenant_id);
   settings public.search_settings := search.default_settings();
-  saved public.search_settings;
 begin
   perform administration.require_whole_token(admin);
   settings.tenant_id := admin.target_tenant_id;
   settings.updated_at := now();
   insert into public.search_settings as s select settings.* on conflict do nothing;
   select s.* into settings from public.search_settings s where s.tenant_id = admin.target_tenant_id for update;
-  settings.lexical_weight := coalesce(set_search_settings.lexical_weight, settings.lexical_weight);
-  settings.semantic_weight := coalesce(set_search_settings.semantic_weight, settings.semantic_weight);
-  settings.context_weight := coalesce(set_search_settings.context_weight, settings.context_weight);
-  settings.uses_chunks := coalesce(set_search_settings.uses_chunks, settings.uses_chunks);
-  settings.chunk_weight := coalesce(set_search_settings.chunk_weight, settings.chunk_weight);
-  settings.thread_weight := coalesce(set_search_settings.thread_weight, settings.thread_weight);
-  settings.next_weight := coalesce(set_search_settings.next_weight, settings.next_weight);
-  settings.speaker_boost := coalesce(set_search_settings.speaker_boost, settings.speaker_boost);
-  settings.common_word_share := coalesce(set_search_settings.common_word_share, settings.common_word_share);
-  settings.min_relevance := coalesce(set_search_settings.min_relevance, settings.min_relevance);
-  settings.recency_boost := coalesce(set_search_settings.recency_boost, settings.recency_boost);
-  settings.importance_boost := coalesce(set_search_settings.importance_boost, settings.importance_boost);
+  settings := jsonb_populate_record(settings, jsonb_strip_nulls(jsonb_build_object(
+    'lexical_weight', set_search_settings.lexical_weight, 'semantic_weight', set_search_settings.semantic_weight,
+    'context_weight', set_search_settings.context_weight, 'uses_chunks', set_search_settings.uses_chunks,
+    'chunk_weight', set_search_settings.chunk_weight, 'thread_weight', set_search_settings.thread_weight,
+    'next_weight', set_search_settings.next_weight, 'speaker_boost', set_search_settings.speaker_boost,
+    'common_word_share', set_search_settings.common_word_share, 'min_relevance', set_search_settings.min_relevance,
+    'recency_boost', set_search_settings.recency_boost, 'importance_boost', set_search_settings.importance_boost)));
   if set_search_settings.languages is not null then
     settings.languages := array(
       select l.language from unnest(set_search_settings.languages) with ordinality as l (language, place)
@@ -20828,32 +20651,26 @@ begin
   end if;
   perform search.check_search_settings(settings);
   settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_search_settings.half_life_days);
-  update public.search_settings s
-  set lexical_weight = settings.lexical_weight, semantic_weight = settings.semantic_weight, context_weight = settings.context_weight,
-    uses_chunks = settings.uses_chunks, chunk_weight = settings.chunk_weight, thread_weight = settings.thread_weight,
-    next_weight = settings.next_weight, speaker_boost = settings.speaker_boost, common_word_share = settings.common_word_share,
-    min_relevance = settings.min_relevance, recency_boost = settings.recency_boost, importance_boost = settings.importance_boost,
-    half_life_days = settings.half_life_days, languages = settings.languages, updated_at = clock_timestamp()
+  settings.updated_at := clock_timestamp();
+  update public.search_settings s set (
+    tenant_id, lexical_weight, semantic_weight, context_weight, uses_chunks, chunk_weight, thread_weight, next_weight,
+    speaker_boost, common_word_share, min_relevance, recency_boost, importance_boost, half_life_days, languages, updated_at)
+    = (select settings.*)
   where s.tenant_id = admin.target_tenant_id
-  returning s.* into saved;
-  return saved;
+  returning s.* into settings;
+  return settings;
 end
 $$;
-
 comment on function public.set_search_settings is
-  'Changes the given weights and languages of a tenant''s searches, from the next search on; memories keep the '
-  'language that they have. Arguments left out, and half-lives of kinds not named, stay as they are. For admins '
-  'whose token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function '
-  'is the only way to change settings.';
-
+  'Changes the given weights and languages of a tenant''s searches, from the next search on; memories keep the language that '
+  'they have. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes '
+  'and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 grant execute on function public.set_search_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/030-set-search-settings.sql
 --! Included 150-search/035-choose-language.sql
 -- A trigger of packet_store: a memory whose writer names no language gets one of the languages in the search settings
 -- of its tenant.
-
-create function search.tg_packet_store__choose_language()
-returns trigger
+create function search.tg_packet_store__choose_language() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -20868,10 +20685,8 @@ begin
   return new;
 end
 $$;
-
-comment on function search.tg_packet_store__choose_language is
-  'Gives a memory whose writer names no language one of the tenant''s languages. Definer: reads the settings of the '
-  'row''s tenant without the cost of policies.';
+comment on function search.tg_packet_store__choose_language is 'Gives a memory whose writer names no language one of the '
+  'tenant''s languages. Definer: reads the settings of the row''s tenant without the cost of policies.';
 
 create trigger _370_choose_language
   before insert or update of language on public.packet_store
@@ -20881,35 +20696,10 @@ create trigger _370_choose_language
 --! Included 150-search/040-search-types.sql
 -- The types of a search: what callers get (memory_hit, search_result), the request that its steps hand on
 -- (search_request), and what retrievers answer. recall_lessons() and memory_find use them too.
-
-create type public.memory_hit as (
-  packet_id uuid,
-  access_id uuid,
-  content text,
-  is_truncated boolean,
-  snippet text,
-  score real,
-  lexical_score real,
-  semantic_score real,
-  chunk_index integer,
-  kind text,
-  scope text,
-  project_id text,
-  tags text[],
-  thread_id text,
-  creator text,
-  importance real,
-  estimated_importance real,
-  "timestamp" timestamptz,
-  explanation jsonb,
-  speaker text,
-  created_at timestamptz,
-  relevance real,
-  branch text,
-  standing public.standing,
-  updated_at timestamptz
-);
-
+create type public.memory_hit as (packet_id uuid, access_id uuid, content text, is_truncated boolean, snippet text, score real,
+  lexical_score real, semantic_score real, chunk_index integer, kind text, scope text, project_id text, tags text[],
+  thread_id text, creator text, importance real, estimated_importance real, "timestamp" timestamptz, explanation jsonb,
+  speaker text, created_at timestamptz, relevance real, branch text, standing public.standing, updated_at timestamptz);
 comment on type public.memory_hit is 'A memory that a search found, and the reasons for its score.';
 comment on column public.memory_hit.packet_id is 'The memory.';
 comment on column public.memory_hit.kind is 'Kind of the memory.';
@@ -20923,112 +20713,61 @@ comment on column public.memory_hit."timestamp" is 'Time when it happened.';
 comment on column public.memory_hit.speaker is 'Who said it; null if nobody is named.';
 comment on column public.memory_hit.created_at is 'Time when the memory was saved.';
 comment on column public.memory_hit.updated_at is
-  'Time when the memory was last changed, the expected_version of a later write; with as_of, since when that state '
-  'held.';
+  'Time when the memory was last changed, the expected_version of a later write; with as_of, since when that state held.';
 comment on column public.memory_hit.access_id is 'Identifies this hit of this search. Pass it to record_feedback.';
-comment on column public.memory_hit.content is
-  'Text of the memory, truncated after 8000 characters, or a preview if max_tokens leaves no room for more. '
-  'get_memory returns the whole text.';
+comment on column public.memory_hit.content is 'Text of the memory, truncated after 8000 characters, or a preview if max_tokens '
+  'leaves no room for more. get_memory returns the whole text.';
 comment on column public.memory_hit.is_truncated is 'True if content was truncated.';
-comment on column public.memory_hit.snippet is
-  'The part that matched best, with words of the query between ** and **.';
-comment on column public.memory_hit.score is
-  'From 0 to 1, after the boosts: the weighted sum of lexical_score and semantic_score, in mode lexical or semantic '
-  'that score alone, lifted by its conversation (the speaker, the next memory, the thread); in mode graph the '
-  'confidence of the path; 1 if nothing was ranked.';
+comment on column public.memory_hit.snippet is 'The part that matched best, with words of the query between ** and **.';
+comment on column public.memory_hit.score is 'From 0 to 1, after the boosts: the weighted sum of lexical_score and '
+  'semantic_score, in mode lexical or semantic that score alone, lifted by its conversation (the speaker, the next memory, the '
+  'thread); in mode graph the confidence of the path; 1 if nothing was ranked.';
 comment on column public.memory_hit.lexical_score is
   'BM25 score relative to that of the best hit, from 0 to 1; null if the memory was not found by words.';
 comment on column public.memory_hit.semantic_score is
   'Cosine similarity to the query, from 0 to 1; null if the memory was not compared.';
 comment on column public.memory_hit.relevance is
-  'How likely the memory has to do with the query, from 0 to 1, whatever else was found: what the cosine similarity '
-  'tells by the embedding model''s map (in embedding_models) or, if that is more, what the share of the words of '
-  'the query that the memory has tells. Without vectors that share. Null if nothing was ranked, and in mode graph.';
+  'How likely the memory has to do with the query, from 0 to 1, whatever else was found: what the cosine similarity tells by the '
+  'embedding model''s map (in embedding_models) or, if that is more, what the share of the words of the query that the memory '
+  'has tells. Without vectors that share. Null if nothing was ranked, and in mode graph.';
 comment on column public.memory_hit.importance is
-  'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its '
-  'estimate.';
+  'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its estimate.';
 comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
-comment on column public.memory_hit.standing is
-  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits '
-  'that superseded it.';
+comment on column public.memory_hit.standing is 'Whose word the memory is, and what has superseded it. A hit that is superseded '
+  'comes after those of the hits that superseded it.';
 comment on column public.memory_hit.chunk_index is
   'Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.';
 comment on column public.memory_hit.explanation is
-  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; '
-  'the semantic score of content is that of the reasoning steps if they are nearer), graph (the entity that the '
-  'query names, and the path from it), chunk, weights, fused (their weighted sum), conversation (whether the '
-  'speaker is named, the score of the next memory, the best score in the thread, and lifted: the score after these) '
-  'boosts (recency, importance, factor) and, of a hit that comes after what superseded it, superseded (by, and the '
-  'score that it had before). Otherwise null.';
+  'With explain: found_by (the retrievers), lexical and semantic (scores of content and context, each from 0 to 1; the semantic '
+  'score of content is that of the reasoning steps if they are nearer), graph (the entity that the query names, and the path '
+  'from it), chunk, weights, fused (their weighted sum), conversation (whether the speaker is named, the score of the next '
+  'memory, the best score in the thread, and lifted: the score after these) boosts (recency, importance, factor) and, of a hit '
+  'that comes after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
 
 create type public.search_result as (hits public.memory_hit[], searched jsonb);
-
 comment on type public.search_result is
   'Hits, best first, and what was searched, so that an empty result is not mistaken for a missing permission.';
 comment on column public.search_result.hits is 'The hits, best first.';
 comment on column public.search_result.searched is
-  'mode (the one that ran), requested_mode, scopes, projects, filters, like (packet_id), as_of, k, threshold, '
-  'min_relevance, left_out (how many of the k best were less relevant than that), vectors (used, unavailable or not '
-  'asked for), candidates (their number), cut (what max_tokens removed), entities (those that the query names, in '
-  'mode graph) and notice.';
+  'mode (the one that ran), requested_mode, scopes, projects, filters, like (packet_id), as_of, k, threshold, min_relevance, '
+  'left_out (how many of the k best were less relevant than that), vectors (used, unavailable or not asked for), candidates '
+  '(their number), cut (what max_tokens removed), entities (those that the query names, in mode graph) and notice.';
 
-create type search.search_request as (
-  started_at timestamptz,
-  caller identity.identity,
-  searched_scopes text[],
-  requested_scopes text[],
-  project_id text,
-  branch text,
-  filters jsonb,
-  query text,
-  languages text[],
-  like_packet_id uuid,
-  k integer,
-  requested_mode text,
-  mode text,
-  vector extensions.vector,
-  model text,
-  dimensions integer,
-  threshold real,
-  min_relevance real,
-  word_weights double precision[],
-  lexemes text[],
-  relevance_midpoint real,
-  relevance_slope real,
-  as_of timestamptz,
-  max_tokens integer,
-  candidates integer,
-  is_explained boolean,
-  settings public.search_settings,
-  buckets integer[],
-  current_condition text,
-  current_or_past_condition text,
-  past_condition text,
-  own_row_condition text,
-  range_condition text,
-  joins_packets boolean,
-  hides_archived boolean,
-  word_filter ranking.word_filter,
-  ids uuid[],
-  context_ids uuid[],
-  reasoning_ids uuid[],
-  entities text[],
-  paths jsonb,
-  leaves_texts_out boolean,
-  max_scored integer,
-  notices text[]
-);
-
-comment on type search.search_request is
-  'A checked search: the arguments of its steps, and the results that they pass on.';
-comment on column search.search_request.searched_scopes is
-  'Scopes that the caller may read and that the search covers.';
-comment on column search.search_request.requested_scopes is
-  'The scopes argument; null: all that the caller may read.';
+create type search.search_request as (started_at timestamptz, caller identity.identity, searched_scopes text[],
+  requested_scopes text[], project_id text, branch text, filters jsonb, query text, languages text[], like_packet_id uuid,
+  k integer, requested_mode text, mode text, vector extensions.vector, model text, dimensions integer, threshold real,
+  min_relevance real, word_weights double precision[], lexemes text[], relevance_midpoint real, relevance_slope real,
+  as_of timestamptz, max_tokens integer, candidates integer, is_explained boolean, settings public.search_settings,
+  buckets integer[], current_condition text, current_or_past_condition text, past_condition text, own_row_condition text,
+  range_condition text, joins_packets boolean, hides_archived boolean, word_filter ranking.word_filter, ids uuid[],
+  context_ids uuid[], reasoning_ids uuid[], entities text[], paths jsonb, leaves_texts_out boolean, max_scored integer,
+  notices text[]);
+comment on type search.search_request is 'A checked search: the arguments of its steps, and the results that they pass on.';
+comment on column search.search_request.searched_scopes is 'Scopes that the caller may read and that the search covers.';
+comment on column search.search_request.requested_scopes is 'The scopes argument; null: all that the caller may read.';
 comment on column search.search_request.branch is
   'The branch whose memories are searched, beside those of every branch; null: all.';
-comment on column search.search_request.query is
-  'The query, or the most frequent words of the memory like_packet_id.';
+comment on column search.search_request.query is 'The query, or the most frequent words of the memory like_packet_id.';
 comment on column search.search_request.languages is 'The languages in which the words of the query are matched.';
 comment on column search.search_request.mode is
   'The mode that runs: hybrid becomes lexical without a vector, and recent without a query.';
@@ -21040,15 +20779,11 @@ comment on column search.search_request.word_weights is
 comment on column search.search_request.relevance_midpoint is 'From the map of the model, as in embedding_models.';
 comment on column search.search_request.relevance_slope is 'From the map of the model, as in embedding_models.';
 comment on column search.search_request.candidates is 'Number of candidates that each retriever returns.';
-comment on column search.search_request.buckets is
-  'Buckets of the tenants that are searched: one, or all for an operator.';
-comment on column search.search_request.current_condition is
-  'Conditions on packet_store p, for the memory as it is now.';
+comment on column search.search_request.buckets is 'Buckets of the tenants that are searched: one, or all for an operator.';
+comment on column search.search_request.current_condition is 'Conditions on packet_store p, for the memory as it is now.';
 comment on column search.search_request.current_or_past_condition is
-  'Conditions on packet_store p. With as_of they also hold for a memory that changed later, if its content is the '
-  'same.';
-comment on column search.search_request.past_condition is
-  'With as_of: conditions on packet_versions v and packet_store p.';
+  'Conditions on packet_store p. With as_of they also hold for a memory that changed later, if its content is the same.';
+comment on column search.search_request.past_condition is 'With as_of: conditions on packet_versions v and packet_store p.';
 comment on column search.search_request.own_row_condition is
   'Conditions on a table m that has its memory''s scope, project, branch and expiry.';
 comment on column search.search_request.range_condition is 'Conditions on p that are ranges of an index.';
@@ -21056,16 +20791,14 @@ comment on column search.search_request.joins_packets is
   'True if the filters need columns of packet_store, so that a join is required.';
 comment on column search.search_request.hides_archived is 'True if memories that are archived by now are left out.';
 comment on column search.search_request.word_filter is
-  'Conditions on memories that are found through the index of words. What it does not state, current_condition '
-  'does.';
+  'Conditions on memories that are found through the index of words. What it does not state, current_condition does.';
 comment on column search.search_request.ids is
   'All memories that match, if they are few: then they are scored one by one. Null if they are many.';
 comment on column search.search_request.context_ids is 'The same for memories that have a context.';
 comment on column search.search_request.reasoning_ids is
   'Ids of readable reasoning traces, matching or not, if there are few; null if many, empty to skip this retriever.';
 comment on column search.search_request.max_scored is
-  'If at most this many memories match, they are scored one by one. Filters allow search.max_scored_rows() all the '
-  'same.';
+  'If at most this many memories match, they are scored one by one. Filters allow search.max_scored_rows() all the same.';
 comment on column search.search_request.leaves_texts_out is
   'True if hits need no content and no snippet, because they are only candidates.';
 comment on column search.search_request.entities is 'In mode graph: the entities that the query names.';
@@ -21073,31 +20806,20 @@ comment on column search.search_request.paths is
   'In mode graph, with explain: maps each memory to its entity and the path from it.';
 comment on column search.search_request.notices is 'Sentences for the caller, which become searched.notice.';
 
-create type search.search_source as (
-  table_name text,
-  visibility_ranges text[],
-  extra_condition text
-);
-
-comment on type search.search_source is
-  'The rows that a retriever reads, as SQL fragments. They have a type of their own, so that text from a caller is '
-  'never mistaken for SQL.';
+create type search.search_source as (table_name text, visibility_ranges text[], extra_condition text);
+comment on type search.search_source is 'The rows that a retriever reads, as SQL fragments, in a type of their own.';
 
 create type search.ranked_memories as (ids uuid[], scores real[], chunks integer[]);
-
 comment on type search.ranked_memories is 'The answer of a retriever: memories with their scores, best first.';
 
 create type search.ranked_hits as (
   hits public.memory_hit[], considered integer, left_out integer, lexemes text[], word_weights double precision[]);
-
-comment on type search.ranked_hits is
-  'Hits, best first, the number of candidates that they were chosen from, how many of the best were left out '
-  'because they are not relevant, and the words that were searched with their weights.';
+comment on type search.ranked_hits is 'Hits, best first, the number of candidates that they were chosen from, how many of the '
+  'best were left out because they are not relevant, and the words that were searched with their weights.';
 --! EndIncluded 150-search/040-search-types.sql
 --! Included 150-search/050-search-conditions.sql
 -- The conditions of a search. search_memory(), memory_find, recall_lessons() and find_where() put them together.
 -- Conditions are SQL text with their values quoted in it, so that each statement is planned for the filters it has.
-
 create function search.own_conditions(alias text, scopes text[], project_id text, branch text, checks_expiry boolean default true)
 returns text
 language sql stable parallel safe set search_path = ''
@@ -21108,23 +20830,17 @@ return pg_catalog.concat_ws(' and ',
     pg_catalog.format('(%1$I.project_id = %2$L or %1$I.project_id is null)', alias, project_id) end,
   case when branch is not null then
     pg_catalog.format('(%1$I.branch = %2$L or %1$I.branch is null)', alias, branch) end);
+comment on function search.own_conditions is 'Conditions on expiry, scope, project and branch, for any table that has these '
+  'columns of its memory. checks_expiry: false for versions, which expire with their memory.';
 
-comment on function search.own_conditions is
-  'Conditions on expiry, scope, project and branch, for any table that has these columns of its memory. '
-  'checks_expiry: false for versions, which expire with their memory.';
-
-create function search.archived_condition(alias text, hides_archived boolean)
-returns text
+create function search.archived_condition(alias text, hides_archived boolean) returns text
 language sql immutable parallel safe set search_path = ''
 return case when hides_archived then pg_catalog.format('(%1$I.archived_at is null or %1$I.archived_at > now())', alias) end;
-
-comment on function search.archived_condition is
-  'The condition on packet_store that leaves out archived memories; null if they are wanted.';
+comment on function search.archived_condition is 'The condition that leaves out archived memories; null if wanted.';
 
 create function search.packet_conditions(
   alias text, kinds text[], tags text[], tags_match text, since timestamptz, until timestamptz, thread_id text, creator text,
-  excluded_packet_id uuid, speaker text default null, fields packets.where_condition default null)
-returns text
+  excluded_packet_id uuid, speaker text default null, fields packets.where_condition default null) returns text
 language sql stable parallel safe set search_path = ''
 return nullif(pg_catalog.concat_ws(' and ',
   case when kinds is not null then pg_catalog.format('%I.packet_type = any (%L::text[])', alias, kinds) end,
@@ -21138,9 +20854,7 @@ return nullif(pg_catalog.concat_ws(' and ',
   case when excluded_packet_id is not null then pg_catalog.format('p.packet_id <> %L', excluded_packet_id) end,
   case when speaker is not null then pg_catalog.format('pg_catalog.lower(%I.speaker) = pg_catalog.lower(%L)', alias, speaker) end,
   packets.where_conditions(alias, fields)), '');
-
-comment on function search.packet_conditions is
-  'Conditions on the fields of a memory or, with alias v, of a version of it; null if there are none.';
+comment on function search.packet_conditions is 'Conditions on the fields of a memory or, with alias v, a version.';
 
 -- Combines, column by column of the index, the values that a readable row can have: null or the reader's user and
 -- org, null or the projects, null or the branch.
@@ -21171,26 +20885,17 @@ begin atomic
   cross join (
     select null where branch is null union all
     select 'is null' where branch is not null union all
-    select pg_catalog.format('= %L', branch) where branch is not null
-  ) as of_branch (condition);
+    select pg_catalog.format('= %L', branch) where branch is not null) as of_branch (condition);
 end;
+comment on function search.reader_ranges is 'Conditions for the rows that a caller may read in a project and a branch of it '
+  '(null: all), each of which is one range of an index. They only make the search faster: row-level security still applies.';
 
-comment on function search.reader_ranges is
-  'Conditions for the rows that a caller may read in a project and a branch of it (null: all), each of which is one '
-  'range of an index. They only make the search faster: row-level security still applies.';
-
-create function search.searched_buckets(me identity.identity)
-returns integer[]
+create function search.searched_buckets(me identity.identity) returns integer[]
 language sql stable parallel safe set search_path = ''
 return case when me.role = 'l9_platform_admin' then packets.tenant_buckets() else array[packets.tenant_bucket(me.tenant_id)] end;
-
-comment on function search.searched_buckets is
-  'The buckets of tenants whose indexes a caller''s search scans: that of its tenant, or all for an operator.';
-
-grant execute on function
-  search.searched_buckets, search.own_conditions, search.archived_condition, search.packet_conditions,
-  search.reader_ranges
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.searched_buckets is 'The buckets whose indexes a search scans: its tenant''s, or an operator''s all.';
+grant execute on function search.searched_buckets, search.own_conditions, search.archived_condition, search.packet_conditions,
+  search.reader_ranges to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/050-search-conditions.sql
 --! Included 150-search/055-few-readable.sql
 -- Counts the rows that a caller may read, up to a limit, with plans that PostgreSQL keeps. few_of() calls
@@ -21201,10 +20906,11 @@ to l9_agent, l9_admin, l9_platform_admin;
 
 do $$
 declare
-  owners constant jsonb := '{"none": "p.user_id is null and p.org_id is null", "user": "p.user_id = me.user_id and p.org_id is null",
-    "org": "p.user_id is null and p.org_id = me.org_id", "both": "p.user_id = me.user_id and p.org_id = me.org_id", "any": "true"}';
+  owners constant jsonb := '{"any": "true", "none": "p.user_id is null and p.org_id is null",
+    "user": "p.user_id = me.user_id and p.org_id is null", "org": "p.user_id is null and p.org_id = me.org_id",
+    "both": "p.user_id = me.user_id and p.org_id = me.org_id"}';
   projects constant jsonb := '{"any": "true", "none": "p.project_id is null", "some": "p.project_id = any (projects)"}';
-  branches constant jsonb := '{"any": "true", "none": "p.branch is null", "one": "p.branch = branch"}';
+  branches constant jsonb := '{"any": "true", "none": "p.branch is null", "one": "p.branch = one_branch"}';
   source record;
 begin
   for source in
@@ -21215,27 +20921,23 @@ begin
   loop
     execute format($sql$
       create function search.count_range_of_%1$s(
-        owner_range text, project_range text, branch_range text, me identity.identity, scopes text[], projects text[], branch text,
-        hides_archived boolean, at_most integer, out scanned bigint, out matches uuid[])
-      language plpgsql
-      stable
-      set search_path = ''
-      set max_parallel_workers_per_gather = 0
-      set enable_seqscan = off
-      set plan_cache_mode = force_generic_plan
+        owner_range text, project_range text, branch_range text, me identity.identity, scopes text[], projects text[],
+        one_branch text, hides_archived boolean, at_most integer, out scanned bigint, out matches uuid[])
+      language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
+        set plan_cache_mode = force_generic_plan
       as $body$
-      #variable_conflict use_variable
       begin
         case concat_ws(' ', owner_range, project_range, branch_range)%2$s
         else
-          perform identity.raise_error('L9VAL', 'owner_range, project_range, branch_range: the index has no such range', 'owner_range');
+          perform identity.raise_error('L9VAL', 'owner_range, project_range, branch_range: the index has no such range',
+            'owner_range');
         end case;
       end
       $body$;
-      comment on function search.count_range_of_%1$s(text, text, text, identity.identity, text[], text[], text, boolean, integer) is
-        'The number of readable rows of %1$s in one range of its index of readers, counted up to at_most, and the memories of those that match. Ranges: of the owner (none, user, org, both: which of them the row has; any), of the project (none, some, any), of the branch (none, one, any).';
-      grant execute on function search.count_range_of_%1$s(text, text, text, identity.identity, text[], text[], text, boolean, integer)
-        to l9_agent, l9_admin;$sql$,
+      comment on function search.count_range_of_%1$s is 'The number of readable rows of %1$s in one range of its index of '
+        'readers, counted up to at_most, and the memories of those that match. Ranges: of the owner (none, user, org, both: '
+        'which of them the row has; any), of the project (none, some, any), of the branch (none, one, any).';
+      grant execute on function search.count_range_of_%1$s to l9_agent, l9_admin;$sql$,
       source.table_name,
       (select string_agg(format($sql$
         when %L then
@@ -21253,18 +20955,16 @@ $$;
 
 -- Goes through the ranges of this reader one by one, and gives up as soon as one limit is passed: then the search
 -- scans a ranked index instead.
-create function search.few_readable(
-  table_name text, me identity.identity, scopes text[], project_id text, branch text, hides_archived boolean,
-  max_matches integer, max_scanned integer)
-returns uuid[]
+create function search.few_readable(table_name text, me identity.identity, scopes text[], project_id text, branch text,
+  hides_archived boolean, max_matches integer, max_scanned integer) returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   owner_ranges constant text[] := case when me.role = 'l9_admin' then '{any}'
     else array['none'] || case when me.org_id is not null then 'org' end || case when me.user_id is not null then 'user' end
       || case when me.org_id is not null and me.user_id is not null then 'both' end end;
-  projects constant text[] := case when project_id is not null then array[project_id] when not '*' = any (me.projects) then me.projects end;
+  projects constant text[] := case when project_id is not null then array[project_id] when not '*' = any (me.projects)
+    then me.projects end;
   project_ranges constant text[] := case when projects is null then '{any}' else '{none,some}' end;
   branch_ranges constant text[] := case when branch is null then '{any}' else '{none,one}' end;
   owner_range text;
@@ -21289,7 +20989,8 @@ begin
           part := search.count_range_of_reasoning_traces(
             owner_range, project_range, branch_range, me, scopes, projects, branch, hides_archived, max_scanned + 1);
         else
-          perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces', 'table_name');
+          perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces',
+            'table_name');
         end case;
         scanned := scanned + part.scanned;
         matches := matches || part.matches;
@@ -21302,20 +21003,15 @@ begin
   return matches;
 end
 $$;
-
-comment on function search.few_readable is
-  'The memories of packet_store, memory_contexts or reasoning_traces that an agent or admin may read in a project '
-  'and a branch (null: all): what search.few_matches() answers where no filter is asked for, with plans that '
-  'PostgreSQL keeps. Null if more than max_matches match, or if more than max_scanned would have to be read.';
-
+comment on function search.few_readable is 'The memories of packet_store, memory_contexts or reasoning_traces that an agent or '
+  'admin may read in a project and a branch (null: all): what search.few_matches() answers where no filter is asked for, with '
+  'plans that PostgreSQL keeps. Null if more than max_matches match, or if more than max_scanned would have to be read.';
 grant execute on function search.few_readable to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/055-few-readable.sql
 --! Included 150-search/060-narrow-search.sql
 -- Chooses whether a search scores the few memories that match one by one, or scans a ranked index. narrow_search() is
 -- the way in, called before the retrievers; the others are its steps.
-
-create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer)
-returns uuid[]
+create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 as $$
@@ -21329,20 +21025,15 @@ begin
     -- Only the columns of the conditions are read. Those of packet_store that are computed from the envelope would unpack each.
     (select string_agg(
       format('select p.packet_id, %s as is_match from %s p where %s',
-        coalesce(nullif(source.extra_condition, ''), 'true'), source.table_name, coalesce(nullif(r.range, ''), 'true')), ' union all ')
-     from unnest(source.visibility_ranges) as r (range)),
-    max_scanned + 1)
-  into scanned, matches;
+        coalesce(nullif(source.extra_condition, ''), 'true'), source.table_name, coalesce(nullif(r.range, ''), 'true')),
+        ' union all ')
+     from unnest(source.visibility_ranges) as r (range)), max_scanned + 1) into scanned, matches;
   return case when scanned <= max_scanned and coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end
 $$;
+comment on function search.few_matches is 'The memories of a table that match; null if more than the limits allow.';
 
-comment on function search.few_matches is
-  'The memories of a table that the caller may read and that match. Null if more than max_matches match, or if more '
-  'than max_scanned would have to be read.';
-
-create function search.indexed_matches(request search.search_request, max_matches integer)
-returns uuid[]
+create function search.indexed_matches(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 as $$
@@ -21360,13 +21051,9 @@ begin
   return case when cardinality(matches) <= max_matches then matches end;
 end
 $$;
+comment on function search.indexed_matches is 'The memories found by an index of a wanted field; null if there is none.';
 
-comment on function search.indexed_matches is
-  'The memories that match, found through an index of one of the fields that they must have. Null if there is none, '
-  'or if more than max_matches match.';
-
-create function search.newest_matches(request search.search_request, max_matches integer)
-returns uuid[]
+create function search.newest_matches(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 as $$
@@ -21377,7 +21064,8 @@ begin
     select array_agg(p.packet_id) filter (where p.is_match)
     from (select p.packet_id, %s as is_match from public.packet_store p where %s order by %s desc limit %s) p$sql$,
     request.current_or_past_condition,
-    concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id, case when request.as_of is null then request.branch end),
+    concat_ws(' and ', search.own_conditions('p', request.searched_scopes, request.project_id,
+      case when request.as_of is null then request.branch end),
       nullif(request.range_condition, '')),
     -- Only one tenant's memories are in an index in the order of their time; ids are nearly in that order.
     case when (request.caller).role = 'l9_platform_admin' then 'p.packet_id' else 'p."timestamp"' end,
@@ -21386,34 +21074,24 @@ begin
   return case when coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
 end
 $$;
+comment on function search.newest_matches is 'Those of the newest memories that match, where too many are readable to look at '
+  'them all. Null if more than max_matches match: then every scan soon finds enough of them.';
 
-comment on function search.newest_matches is
-  'Those of the newest memories that match, where too many are readable to look at them all. Null if more than '
-  'max_matches match: then every scan soon finds enough of them.';
-
-create function search.where_notice()
-returns text
+create function search.where_notice() returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format(
   'where: only the newest %s memories were looked at for these fields; an index on one of them (register_field_index) finds all.',
   search.max_scanned_rows());
+comment on function search.where_notice is 'What a caller is told when not all of its memories were looked at for fields.';
 
-comment on function search.where_notice is
-  'What a caller is told when not all of its memories were looked at for the fields that it asked for.';
-
-create function search.estimated_rows(index_name text)
-returns real
+create function search.estimated_rows(index_name text) returns real
 language sql stable parallel safe set search_path = ''
 return (
   select greatest(c.reltuples, 0) from pg_catalog.pg_class c
   where c.relname = index_name and c.relnamespace = 'public'::regnamespace);
+comment on function search.estimated_rows is 'The planner''s estimate of an index''s rows; 0 before the first analyze.';
 
-comment on function search.estimated_rows is
-  'The planner''s estimate of the rows of an index; 0 before its table was first analyzed, while the table is small '
-  'and every plan is fast.';
-
-create function search.as_context_search(request search.search_request)
-returns search.search_request
+create function search.as_context_search(request search.search_request) returns search.search_request
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -21421,10 +21099,7 @@ begin
   return request;
 end
 $$;
-
-comment on function search.as_context_search is
-  'The same search over contexts. Half as many candidates are enough, because most memories that a context lifts '
-  'are also found on their own.';
+comment on function search.as_context_search is 'The same search over contexts, with half as many candidates.';
 
 -- Without filters few_readable() answers, whose plans are kept. Otherwise the conditions go into the text of one
 -- statement, which few_matches() runs.
@@ -21432,7 +21107,6 @@ create function search.few_of(request search.search_request, table_name text, ma
 returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   -- At an earlier time a memory may have been of another branch, and reasoning traces have no column for it.
   branch constant text := case when request.as_of is null and table_name <> 'reasoning_traces' then request.branch end;
@@ -21442,7 +21116,8 @@ declare
 begin
   if (request.caller).role <> 'l9_platform_admin' and not (are_packets and request.joins_packets) and range_condition is null then
     return search.few_readable(
-      table_name, request.caller, request.searched_scopes, request.project_id, branch, request.hides_archived, max_matches, max_scanned);
+      table_name, request.caller, request.searched_scopes, request.project_id, branch, request.hides_archived, max_matches,
+      max_scanned);
   end if;
   if table_name <> all ('{packet_store,memory_contexts,reasoning_traces}'::text[]) then
     perform identity.raise_error('L9VAL', 'table_name: must be packet_store, memory_contexts or reasoning_traces', 'table_name');
@@ -21460,34 +21135,29 @@ begin
   return search.few_matches(source, max_matches, max_scanned);
 end
 $$;
-
 comment on function search.few_of is
-  'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the '
-  'caller may read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
+  'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the caller may '
+  'read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
 
-create function search.with_contexts(request search.search_request)
-returns uuid[]
+create function search.with_contexts(request search.search_request) returns uuid[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   max_few constant integer := search.max_scored_rows();
   -- One range of an index holds what the caller may read. To look thousands of contexts up one by one takes five times as long.
   readable constant uuid[] := case
-    when not request.joins_packets and cardinality(request.ids) > max_few / 4 then search.few_of(request, 'memory_contexts', max_few, max_few) end;
+    when not request.joins_packets and cardinality(request.ids) > max_few / 4
+      then search.few_of(request, 'memory_contexts', max_few, max_few) end;
 begin
   return case when readable is not null
     then array(select r.id from unnest(readable) as r (id) where r.id in (select i.id from unnest(request.ids) as i (id)))
     else array(select c.packet_id from public.memory_contexts c where c.packet_id = any (request.ids)) end;
 end
 $$;
+comment on function search.with_contexts is 'Those of the memories ids of the search that follow another one in their thread.';
 
-comment on function search.with_contexts is
-  'Those of the memories ids of the search that follow another one in their thread.';
-
--- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of
--- another.
-create function search.narrow_search(request search.search_request)
-returns search.search_request
+-- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of another.
+create function search.narrow_search(request search.search_request) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -21515,30 +21185,26 @@ begin
     -- Contexts can be few though the memories are many, and a scan past those of other tenants would be long.
     else search.few_of(request, 'memory_contexts', max_few / 2, max_few / 2) end;
   request.reasoning_ids := case
-    when request.mode in ('hybrid', 'semantic') and request.as_of is null then search.few_of(request, 'reasoning_traces', max_few, max_few)
+    when request.mode in ('hybrid', 'semantic')
+      and request.as_of is null then search.few_of(request, 'reasoning_traces', max_few, max_few)
     else '{}' end;
   return request;
 end
 $$;
-
-comment on function search.narrow_search is
-  'If few rows can match, collects their ids, so that they are scored directly instead of scanning an index. Only '
-  'rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
-
-grant execute on function
-  search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches, search.newest_matches,
-  search.where_notice, search.with_contexts, search.few_of, search.narrow_search
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.narrow_search is 'If few rows can match, collects their ids, so that they are scored directly instead '
+  'of scanning an index. Only rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
+grant execute on function search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches,
+  search.newest_matches, search.where_notice, search.with_contexts, search.few_of, search.narrow_search
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/060-narrow-search.sql
 --! Included 150-search/070-word-stems.sql
 -- Patterns for the beginnings of words. Snippets mark words by them, and find_version_words() tests old texts by
 -- them, whose words are not stored.
-
-create function search.word_stems(query text, languages text[])
-returns text[]
+create function search.word_stems(query text, languages text[]) returns text[]
 language sql stable parallel safe set search_path = ''
 return array(
-  -- Trim the stem to a common prefix of all word forms (English stemming drops a final e and maps y to i). It may match other words too.
+  -- Trim the stem to a common prefix of all word forms (English stemming drops a final e and maps y to i). It may match other
+  -- words too.
   select s.stem
   from (
     select pg_catalog.regexp_replace(w.lexeme, '^([a-z][a-z]+)[eiy]$', '\1') as stem
@@ -21547,12 +21213,9 @@ return array(
   group by s.stem
   order by pg_catalog.length(s.stem) desc, s.stem collate "C"
   limit 40);
+comment on function search.word_stems is 'Beginnings of the 40 longest words of a text, in any of the languages.';
 
-comment on function search.word_stems is
-  'Beginnings of the 40 longest words of a text, in any of the languages; empty if there are none.';
-
-create function search.stem_pattern(stem text)
-returns text
+create function search.stem_pattern(stem text) returns text
 language sql immutable parallel safe set search_path = ''
 -- A flag that ignores case would depend on the locale, and hide where the parts of camelCase words begin.
 return (
@@ -21564,44 +21227,31 @@ return (
       else c.letter
     end, '' order by c.place)
   from pg_catalog.string_to_table(stem, null) with ordinality as c (letter, place));
+comment on function search.stem_pattern is 'A regular expression for a text that begins with the stem, in either case.';
 
-comment on function search.stem_pattern is
-  'A regular expression for a text that begins with the stem, in either case.';
-
-create function search.searchable_text(content text)
-returns text
+create function search.searchable_text(content text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.lower(content collate "C") || case when pg_catalog.octet_length(content) > pg_catalog.length(content) then (
   select ' ' || words.fold(c.cleaned) || ' ' || words.fold(c.cleaned, spells_out => true)
   from (select words.cleaned(content) as cleaned) c) else '' end;
+comment on function search.searchable_text is 'A text in which stem_test() looks for stems: lower case, then folded.';
 
-comment on function search.searchable_text is
-  'A text in which stem_test() looks for stems: with ASCII letters in lower case and, if it has others, followed by '
-  'both of its forms of words.fold().';
-
-create function search.stem_test(stem text)
-returns text
+create function search.stem_test(stem text) returns text
 language sql immutable parallel safe set search_path = ''
 return case
   -- The fastest test. A match in the middle of a word does no harm.
   when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
   when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
   else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem)) end;
-
-comment on function search.stem_test is
-  'A condition on s.content and s.lowered (the searchable_text() of the content, under collation C) that holds if a '
-  'word begins with the stem. It may also hold for other rows.';
-
-grant execute on function
-  search.word_stems, search.stem_pattern, search.searchable_text, search.stem_test
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.stem_test is 'A condition on s.content and s.lowered (the searchable_text() of the content, under '
+  'collation C) that holds if a word begins with the stem. It may also hold for other rows.';
+grant execute on function search.word_stems, search.stem_pattern, search.searchable_text, search.stem_test
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/070-word-stems.sql
 --! Included 150-search/080-snippet.sql
 -- The piece of a text that a hit shows, with the words of the query between asterisks. fuse() and rank_hits() call
 -- passage_pattern() once, and passage() and snippet() for each hit that they return.
-
-create function search.truncate_to_bytes(content text, bytes integer)
-returns text
+create function search.truncate_to_bytes(content text, bytes integer) returns text
 language sql immutable parallel safe
 return case
   when pg_catalog.octet_length(content) <= bytes then content
@@ -21609,17 +21259,15 @@ return case
     select case when pg_catalog.octet_length(prefix.text) <= bytes then prefix.text else pg_catalog.left(content, bytes / 4) end
     from (
       -- Assume that all characters take the same number of bytes. If that is too long: no character takes more than four bytes.
-      select pg_catalog.left(content, (bytes::bigint * pg_catalog.length(content) / pg_catalog.octet_length(content))::integer) as text
+      select pg_catalog.left(content,
+        (bytes::bigint * pg_catalog.length(content) / pg_catalog.octet_length(content))::integer) as text
     ) prefix)
 end;
-
-comment on function search.truncate_to_bytes is
-  'The beginning of a text, in whole characters, of at most this number of bytes.';
+comment on function search.truncate_to_bytes is 'The beginning of a text, in whole characters, of at most this number of bytes.';
 
 -- One expression for all words of the query, since looking for each word by itself reads a long text again and again.
 -- Scripts without spaces are matched by pairs of characters.
-create function search.passage_pattern(query text, languages text[])
-returns text
+create function search.passage_pattern(query text, languages text[]) returns text
 language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
@@ -21638,8 +21286,7 @@ begin
     string_agg(initcap(s.stem), '|') filter (where s.stem ~ '^[a-z]+$'),
     string_agg(search.stem_pattern(s.stem), '|') filter (where s.stem ~ symbol)
   into begins, parts, symbols
-  from unnest(stems) as s (stem)
-  where s.stem !~ unspaced;
+  from unnest(stems) as s (stem) where s.stem !~ unspaced;
   -- Each character with the ones that follow it in the query, because pairs of characters overlap.
   select
     string_agg(c.first_one || '(?=[' || c.next_ones || '])', '|') filter (where c.next_ones <> ''),
@@ -21647,23 +21294,17 @@ begin
   into pairs, singles
   from (
     select left(s.stem, 1) as first_one, string_agg(substr(s.stem, 2), '') as next_ones, bool_or(length(s.stem) = 1) as is_single
-    from unnest(stems) as s (stem)
-    where s.stem ~ unspaced
-    group by left(s.stem, 1)
-  ) c;
+    from unnest(stems) as s (stem) where s.stem ~ unspaced group by left(s.stem, 1)) c;
   return nullif(concat_ws('|',
     '(?<![[:alnum:]])(?:' || begins || ')[[:alpha:]]*', '(?:' || parts || ')[[:lower:]]*',
     '(?:' || symbols || ')[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*', '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
 end
 $$;
-
 comment on function search.passage_pattern is
-  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers '
-  'that begin like one, its symbols, and pairs of its characters in scripts without spaces. Null if the query has '
-  'no words.';
+  'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers that begin '
+  'like one, its symbols, and pairs of its characters in scripts without spaces. Null if the query has no words.';
 
-create function search.with_written_forms(pattern text, passage text)
-returns text
+create function search.with_written_forms(pattern text, passage text) returns text
 language sql immutable parallel safe set search_path = ''
 return coalesce((
   select '(?<![[:alnum:]])(?:' || pg_catalog.string_agg(distinct search.stem_pattern(f.written), '|') || ')[[:alpha:]]*|'
@@ -21692,13 +21333,9 @@ return coalesce((
       or pg_catalog.upper(w.written collate pg_catalog.pg_c_utf8) <> pg_catalog.upper(w.once collate pg_catalog.pg_c_utf8))
     and (w.visible ~ pattern or w.once ~ pattern or w.spelt ~ pattern)
 ), pattern);
+comment on function search.with_written_forms is 'A passage_pattern() that also matches words with accents or marks.';
 
-comment on function search.with_written_forms is
-  'A pattern of passage_pattern() that also matches the words of this text whose plain forms it matches: those with '
-  'accents, marks or invisible characters.';
-
-create function search.passage(content text, pattern text)
-returns text
+create function search.passage(content text, pattern text) returns text
 language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
@@ -21715,14 +21352,11 @@ begin
   return substr(content, greatest(place - 300, 1), 1500);
 end
 $$;
-
-comment on function search.passage is
-  '1500 characters of a long text around the first match of a pattern, or the first 1500 if nothing matches.';
+comment on function search.passage is '1500 characters of a text around the first match of a pattern, or else the first 1500.';
 
 -- Counts, from each match on, the different words within the width. The first five letters stand for a word, so that
 -- forms of one word count once.
-create function search.densest_place(marked text, width integer)
-returns integer
+create function search.densest_place(marked text, width integer) returns integer
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -21760,22 +21394,20 @@ begin
   return densest;
 end
 $$;
-
-comment on function search.densest_place is
-  'Where the most different matches stand within so many characters, in a text whose matches are enclosed in the '
-  'characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
+comment on function search.densest_place is 'Where the most different matches stand within so many characters, in a text whose '
+  'matches are enclosed in the characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
 
 -- Marks the whole text only to find its densest place, cuts that piece out of the unmarked text at spaces, and marks
 -- the piece. Limits are in bytes, because a character takes up to four.
-create function search.snippet(passage text, pattern text)
-returns text
+create function search.snippet(passage text, pattern text) returns text
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   width constant integer := 240;
   -- These characters mark the words until the asterisks can be told from those of the text.
   -- Looking for the characters is many times faster than replacing them.
-  content constant text := case when strpos(passage, e'\x01') + strpos(passage, e'\x02') > 0 then translate(passage, e'\x01\x02', '') else passage end;
+  content constant text := case when strpos(passage, e'\x01') + strpos(passage, e'\x02') > 0
+    then translate(passage, e'\x01\x02', '') else passage end;
   marked text;
   place integer;
   snippet text;
@@ -21811,41 +21443,24 @@ begin
   return snippet || case when regexp_count(snippet, '\*\*') % 2 = 1 then '**' else '' end;
 end
 $$;
-
-comment on function search.snippet is
-  'About 240 characters of a text that hold the most words of a pattern, with ** around them, or the beginning of '
-  'the text if none matches. At most 750 bytes.';
-
-grant execute on function
-  search.truncate_to_bytes, search.passage_pattern, search.with_written_forms, search.passage, search.densest_place,
-  search.snippet
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.snippet is 'About 240 characters of a text that hold the most words of a pattern, with ** around '
+  'them, or the beginning of the text if none matches. At most 750 bytes.';
+grant execute on function search.truncate_to_bytes, search.passage_pattern, search.with_written_forms, search.passage,
+  search.densest_place, search.snippet to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/080-snippet.sql
 --! Included 150-search/090-score-words.sql
--- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has
--- collected.
-
-create function search.query_words(query text, languages text[])
-returns text[]
+-- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has collected.
+create function search.query_words(query text, languages text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
   select w.lexeme from pg_catalog.unnest(words.of_query_in(query, languages)) as w (lexeme)
   order by pg_catalog.length(w.lexeme) desc, w.lexeme collate "C"
   limit 64);
+comment on function search.query_words is 'The words of a query that are scored: the 64 longest, because long words are rare.';
 
-comment on function search.query_words is
-  'The words of a query by which memories are scored: the 64 longest, because long words are rare.';
-
-create type search.scored_words as (
-  words search.ranked_memories,
-  contexts search.ranked_memories,
-  weights double precision[],
-  average_length double precision
-);
-
-comment on type search.scored_words is
-  'Scores of memories by words (BM25), alone and together with their predecessors, with the weights of the words '
-  'and the average length that they were scored by.';
+create type search.scored_words as (words search.ranked_memories, contexts search.ranked_memories, weights double precision[],
+  average_length double precision);
+comment on type search.scored_words is 'BM25 scores of memories, alone and with predecessors, and the weights used.';
 
 -- Reads each text once, counts how often it has each word, and computes the scores of memories alone and of memories
 -- with their predecessors from the same counts.
@@ -21859,10 +21474,10 @@ set enable_nestloop = off set work_mem = '32MB'
 -- The plan does not depend on the request, and planning takes as long as scoring a hundred memories.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   answer search.scored_words;
-  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes)
+    with ordinality as l (lexeme, place) order by l.place);
   any_query constant tsquery := array_to_string(queries, ' | ');
   -- Without weights, the given memories are all that match: then these are what a word is rare or frequent among.
   is_weighed constant boolean := weights is not null;
@@ -21877,11 +21492,13 @@ begin
     -- a text are unpacked once, by array[], and left behind.
     select p.packet_id, p.word_count as length,
       case when w.words[1] @@ any_query then array(
-        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query)) from unnest(queries) as q (query)) end as occurrences
+        select ranking.occurrences(ts_rank('{1,1,1,1}', w.words[1], q.query))
+        from unnest(queries) as q (query)) end as occurrences
     from public.packet_store p
     cross join lateral (select array[p.words] as words offset 0) w
     where p.packet_id = any (ids || array(
-        select i.id from unnest(case when context_ids is distinct from ids then context_ids end) as i (id) union select r.predecessor_id from pairs r))
+        select i.id from unnest(case when context_ids is distinct from ids then context_ids end) as i (id)
+        union select r.predecessor_id from pairs r))
       and (request.as_of is null or p.updated_at <= request.as_of)
   ), own as materialized (
     select t.packet_id, t.length, t.occurrences from unnest(ids) as i (id) join texts t on t.packet_id = i.id
@@ -21900,7 +21517,8 @@ begin
           where not is_weighed and o.occurrences is not null
           group by w.place) h using (place))) as weights
   ), to_score as (
-    select false as is_context, o.packet_id, o.length / n.average_length as length_ratio, o.occurrences, null::double precision[] as more_occurrences
+    select false as is_context, o.packet_id, o.length / n.average_length as length_ratio, o.occurrences,
+      null::double precision[] as more_occurrences
     from own o cross join total n
     where o.occurrences is not null
     union all
@@ -21920,9 +21538,11 @@ begin
     from to_score s cross join total n
   )
   select
-    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
+    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc),
+      array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
      from scored s where not s.is_context),
-    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc), array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
+    (select row(array_agg(s.packet_id order by s.score desc, s.packet_id desc),
+      array_agg(s.score::real order by s.score desc, s.packet_id desc), null)::search.ranked_memories
      from scored s where s.is_context),
     n.weights, n.average_length
   into answer.words, answer.contexts, answer.weights, answer.average_length
@@ -21930,32 +21550,26 @@ begin
   return answer;
 end
 $$;
-
 comment on function search.score_words is
-  'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). '
-  'Without weights, the memories ids are all that match the search, and words are weighed by their rarity among '
-  'these.';
-
+  'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). Without weights, '
+  'the memories ids are all that match the search, and words are weighed by their rarity among these.';
 grant execute on function search.query_words, search.score_words to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/090-score-words.sql
 --! Included 150-search/100-find-words.sql
 -- The retriever over words. find_hits() calls find_words() for modes hybrid and lexical; so do the routes of
 -- memory_find and its suggestions.
-
 create function search.first_candidates(found search.ranked_memories, candidates integer, others uuid[] default '{}')
 returns search.ranked_memories
 language sql immutable parallel safe set search_path = ''
 return (
-  select row(pg_catalog.array_agg(f.id order by f.place), pg_catalog.array_agg(f.score order by f.place), null)::search.ranked_memories
+  select row(pg_catalog.array_agg(f.id order by f.place), pg_catalog.array_agg(f.score order by f.place),
+    null)::search.ranked_memories
   from unnest(found.ids, found.scores) with ordinality as f (id, score, place)
   -- Hashed: any() would compare each of thousands of memories with hundreds.
   where f.place <= candidates or f.id in (select o.id from unnest(others) as o (id)));
+comment on function search.first_candidates is 'The best of these memories, and those others that another retriever found.';
 
-comment on function search.first_candidates is
-  'The best of these memories, and those others that another retriever found.';
-
-create function search.successors(request search.search_request, ids uuid[])
-returns uuid[]
+create function search.successors(request search.search_request, ids uuid[]) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- For the statement that has parameters only.
@@ -21981,11 +21595,9 @@ begin
   return answer;
 end
 $$;
-
 comment on function search.successors is 'The memories that follow these in their threads and match the search.';
 
-create function search.matching(request search.search_request, ids uuid[])
-returns uuid[]
+create function search.matching(request search.search_request, ids uuid[]) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 as $$
@@ -21993,22 +21605,20 @@ declare
   answer uuid[];
 begin
   execute format(
-    $sql$select coalesce(array_agg(p.packet_id order by array_position($1, p.packet_id)), '{}') from public.packet_store p where p.packet_id = any ($1) and %s$sql$,
+    $sql$select coalesce(array_agg(p.packet_id order by array_position($1, p.packet_id)), '{}') from public.packet_store p
+      where p.packet_id = any ($1) and %s$sql$,
     request.current_condition)
   into answer
   using ids;
   return answer;
 end
 $$;
-
 comment on function search.matching is 'Those of these memories that match the search, in the same order.';
 
-create function search.not_archived(ids uuid[])
-returns uuid[]
+create function search.not_archived(ids uuid[]) returns uuid[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
   set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   -- The index of the few that have such a time answers this, where reading each memory would take a tenth of a search.
   archived constant uuid[] := array(
@@ -22018,9 +21628,7 @@ begin
     select i.id from unnest(ids) with ordinality as i (id, place) where i.id <> all (archived) order by i.place) end;
 end
 $$;
-
-comment on function search.not_archived is
-  'Those of these memories, all of which the caller may read, that are not archived by now, in the same order.';
+comment on function search.not_archived is 'Those of these memories that are not archived by now, in the same order.';
 
 -- Collects candidates, from the few matches or from the index of words, adds what follows the best of them and what
 -- was found by meaning, and scores all of them by one call.
@@ -22062,25 +21670,22 @@ begin
     -- What is found by its meaning is scored by its words too, so that every candidate is scored by the same sum.
     candidate_ids := candidate_ids || array(
       -- Hashed, as in search.first_candidates().
-      select distinct f.id from unnest(found_by_meaning) as f (id) where f.id not in (select c.id from unnest(candidate_ids) as c (id)));
+      select distinct f.id from unnest(found_by_meaning) as f (id)
+      where f.id not in (select c.id from unnest(candidate_ids) as c (id)));
   end if;
-  answer := search.score_words(request, lexemes, candidate_ids, case when uses_contexts then candidate_ids || successors end, weights);
+  answer := search.score_words(request, lexemes, candidate_ids, case when uses_contexts then candidate_ids || successors end,
+    weights);
   answer.weights := weights.weights;
   answer.average_length := weights.average_length;
   return answer;
 end
 $$;
-
-comment on function search.find_words is
-  'Retriever over the words of memories, alone and together with their predecessors in the thread. If few memories '
-  'match, all are scored; otherwise the candidates of the index are, the memories that follow the best of them, and '
-  'those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of its '
-  'text. known_weights: what ranking.weigh_words() answered for these words, scopes and project, if it was asked '
-  'already.';
-
-grant execute on function
-  search.first_candidates, search.successors, search.matching, search.not_archived, search.find_words
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.find_words is 'Retriever over the words of memories, alone and together with their predecessors in '
+  'the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the '
+  'best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of '
+  'its text. known_weights: what ranking.weigh_words() answered for these words, scopes and project, if it was asked already.';
+grant execute on function search.first_candidates, search.successors, search.matching, search.not_archived, search.find_words
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/100-find-words.sql
 --! Included 150-search/110-find-version-words.sql
 -- The retriever over texts that have changed since, for a search as of a time. find_hits() calls find_version_words()
@@ -22089,8 +21694,7 @@ to l9_agent, l9_admin, l9_platform_admin;
 -- A search as of a time reads the versions that were replaced after it.
 create index packet_versions_until_idx on public.packet_versions (tenant_id, valid_until);
 
--- Tests the old texts for beginnings of the words first, which is cheap, and makes the words of the 500 likeliest
--- only.
+-- Tests the old texts for beginnings of the words first, which is cheap, and makes the words of the 500 likeliest only.
 create function search.find_version_words(request search.search_request, lexemes text[], weights ranking.word_weights)
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
@@ -22100,7 +21704,8 @@ declare
   -- The words of a version are not stored, and making them takes longer than finding their first letters in it.
   max_parsed constant integer := 500;
   stems constant text[] := (search.word_stems(request.query, request.languages))[:12];
-  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes) with ordinality as l (lexeme, place) order by l.place);
+  queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes)
+    with ordinality as l (lexeme, place) order by l.place);
   answer search.ranked_memories;
 begin
   if cardinality(stems) = 0 or coalesce(cardinality(weights.weights), 0) = 0 then
@@ -22123,7 +21728,8 @@ begin
       select l.packet_id, w.words, words.length(w.words) as length from likely l
       cross join lateral (select words.of_memory(l.content, l.language, l."timestamp", l.packet_type) as words offset 0) w
     )
-    select array_agg(f.packet_id order by f.score desc, f.packet_id desc), array_agg(f.score::real order by f.score desc, f.packet_id desc)
+    select array_agg(f.packet_id order by f.score desc, f.packet_id desc),
+      array_agg(f.score::real order by f.score desc, f.packet_id desc)
     from (
       select d.packet_id, sum(q.weight * ranking.saturation(
         ranking.occurrences(ts_rank('{1,1,1,1}', d.words, q.query)), d.length / coalesce($4, d.length))
@@ -22139,19 +21745,14 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_version_words is
-  'Retriever over texts that memories had at a time and have no longer. It reads versions that the caller may read, '
-  'of memories that it may read: at most the 20,000 that were replaced first after that time.';
-
+comment on function search.find_version_words is 'Retriever over texts that memories had at a time and have no longer. It reads '
+  'versions that the caller may read, of memories that it may read: at most the 20,000 that were replaced first after that time.';
 grant execute on function search.find_version_words to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/110-find-version-words.sql
 --! Included 150-search/120-find-meaning.sql
 -- The retriever over vectors. find_hits() calls find_meaning() for contents, contexts and reasoning steps; the other
 -- functions are the ways in which it can compare or scan vectors.
-
-create function search.score_vectors(
-  request search.search_request, embedding_type text, source search.search_source, ids uuid[])
+create function search.score_vectors(request search.search_request, embedding_type text, source search.search_source, ids uuid[])
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
@@ -22168,7 +21769,8 @@ begin
       array_agg(f.chunk_index order by f.distance)
     from (
       select * from (
-        select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
+        select distinct on (m.packet_id) m.packet_id, m.chunk_index,
+          m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
         from public.memory_embeddings m %s
         where %s m.model = $3 and m.embedding_type = $4 %s and %s
         order by m.packet_id, distance
@@ -22177,7 +21779,8 @@ begin
       limit %s
     ) f$sql$,
     request.dimensions, embeddings.compared_vector_type(),
-    case when source.extra_condition <> request.own_row_condition then 'join public.packet_store p on p.packet_id = m.packet_id' end,
+    case when source.extra_condition <> request.own_row_condition
+      then 'join public.packet_store p on p.packet_id = m.packet_id' end,
     -- Behind a subquery, or the planner would look up each of thousands of ids in the statistics.
     case when ids is not null then 'm.packet_id = any ((select $2)::uuid[]) and' end,
     case when not (request.settings).uses_chunks then 'and m.chunk_index = 0' end,
@@ -22187,20 +21790,17 @@ begin
   return answer;
 end
 $$;
+comment on function search.score_vectors is 'Compares vectors one by one: of these memories or, if null, of all that match.';
 
-comment on function search.score_vectors is
-  'Compares vectors one by one: those of the given memories or, if ids is null, of all that match the conditions.';
-
--- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the
--- plan.
+-- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the plan.
 create function search.score_own_vectors(request search.search_request, embedding_type text, ids uuid[])
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
--- The plan does not depend on the request, and planning over the indexes of every bucket takes as long as comparing a thousand vectors.
+-- The plan does not depend on the request, and planning over the indexes of every bucket takes as long as comparing a thousand
+-- vectors.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   query constant public.memory_embeddings.compared_vector%type := subvector(request.vector, 1, request.dimensions);
   uses_chunks constant boolean := (request.settings).uses_chunks;
@@ -22214,7 +21814,7 @@ begin
     select * from (
       select distinct on (m.packet_id) m.packet_id, m.chunk_index, m.compared_vector operator(extensions.<=>) query as distance
       from public.memory_embeddings m
-      where m.packet_id = any (ids) and m.model = request.model and m.embedding_type = embedding_type
+      where m.packet_id = any (ids) and m.model = request.model and m.embedding_type = score_own_vectors.embedding_type
         and (uses_chunks or m.chunk_index = 0)
         and (m.ttl is null or m.ttl > now())
         and (request.requested_scopes is null or m.scope = any (request.requested_scopes))
@@ -22228,24 +21828,16 @@ begin
   return answer;
 end
 $$;
+comment on function search.score_own_vectors is 'score_vectors() on own_row_condition, with a plan that is kept.';
 
-comment on function search.score_own_vectors is
-  'Compares the vectors of these memories one by one, where own_row_condition is all that they must match. It is '
-  'score_vectors() with a plan that PostgreSQL keeps.';
-
-create function search.scan_width(candidates integer, index_rows real)
-returns integer
+create function search.scan_width(candidates integer, index_rows real) returns integer
 language sql immutable parallel safe set search_path = ''
 return least(candidates * 1.5 * (1 + ln(greatest(index_rows / 100000, 1)) / 4), 1000)::integer;
+comment on function search.scan_width is 'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One '
+  'and a half times the candidates are enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows '
+  'it grows with their logarithm, since a graph of more vectors hides more of the nearest ones from a scan of the same width.';
 
-comment on function search.scan_width is
-  'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One and a half times the '
-  'candidates are enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows it grows '
-  'with their logarithm, since a graph of more vectors hides more of the nearest ones from a scan of the same '
-  'width.';
-
-create function search.joined_scan(request search.search_request, embedding_type text, bucket integer)
-returns text
+create function search.joined_scan(request search.search_request, embedding_type text, bucket integer) returns text
 language sql stable parallel safe set search_path = ''
 return pg_catalog.format($sql$
   select m.packet_id, m.chunk_index, %1$s operator(extensions.<=>) $2 as distance
@@ -22255,17 +21847,15 @@ return pg_catalog.format($sql$
   limit $3$sql$,
   embeddings.embedding_expression(request.dimensions), request.model, embedding_type, packets.in_bucket('m', bucket),
   request.current_or_past_condition);
-
-comment on function search.joined_scan is
-  'The statement that scans an index of vectors where filters need columns of packet_store.';
+comment on function search.joined_scan is 'The statement that scans an index of vectors, with filters on packet_store.';
 
 -- Compares few memories one by one; otherwise it scans the HNSW index of each bucket, with a higher limit while too
 -- few memories come back; if contents are still too few, it compares all that match.
-create function search.find_vectors(request search.search_request, embedding_type text)
-returns search.ranked_memories
+create function search.find_vectors(request search.search_request, embedding_type text) returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set hnsw.iterative_scan = 'relaxed_order'
   set hnsw.ef_search = 150
--- The scan must get past rows that the caller cannot read. The default of 20,000 is too low for a caller that sees one row in a thousand.
+-- The scan must get past rows that the caller cannot read. The default of 20,000 is too low for a caller that sees one row in a
+-- thousand.
 set hnsw.max_scan_tuples = 100000 set hnsw.scan_mem_multiplier = 8 set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The reason is the same as in ranking.walk_words().
@@ -22276,7 +21866,8 @@ declare
     when 'context' then request.context_ids
     when 'content' then request.ids
     when 'reasoning' then request.reasoning_ids end;
-  condition constant text := case when request.joins_packets then request.current_or_past_condition else request.own_row_condition end;
+  condition constant text := case when request.joins_packets then request.current_or_past_condition
+    else request.own_row_condition end;
   row_limit integer := request.candidates;
   query public.memory_embeddings.compared_vector%type := subvector(request.vector, 1, request.dimensions);
   source search.search_source;
@@ -22313,7 +21904,8 @@ begin
           else format('select * from embeddings.%I($1, $2, $3, $4, $5, $7, $6)',
             embeddings.nearest_function_name(request.model, embedding_type)) end)
       into part.ids, part.scores, part.chunks, part_rows
-      using bucket, query, row_limit, request.requested_scopes, request.project_id, (request.settings).uses_chunks, request.branch;
+      using bucket, query, row_limit, request.requested_scopes, request.project_id, (request.settings).uses_chunks,
+        request.branch;
       answer.ids := answer.ids || part.ids;
       answer.scores := answer.scores || part.scores;
       answer.chunks := answer.chunks || part.chunks;
@@ -22338,13 +21930,9 @@ begin
   return answer;
 end
 $$;
+comment on function search.find_vectors is 'find_meaning() with archived memories, where no filter needs packet_store.';
 
-comment on function search.find_vectors is
-  'The memories with the nearest vectors of a type, as find_meaning() answers them, archived ones among them where '
-  'no filter needs columns of packet_store.';
-
-create function search.find_meaning(request search.search_request, embedding_type text)
-returns search.ranked_memories
+create function search.find_meaning(request search.search_request, embedding_type text) returns search.ranked_memories
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -22360,23 +21948,16 @@ begin
   return answer;
 end
 $$;
-
 comment on function search.find_meaning is
-  'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with '
-  'their predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its '
-  'nearest vector.';
-
-grant execute on function
-  search.score_vectors, search.score_own_vectors, search.scan_width, search.joined_scan, search.find_vectors,
-  search.find_meaning
-to l9_agent, l9_admin, l9_platform_admin;
+  'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their '
+  'predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
+grant execute on function search.score_vectors, search.score_own_vectors, search.scan_width, search.joined_scan,
+  search.find_vectors, search.find_meaning to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/120-find-meaning.sql
 --! Included 150-search/130-find-recent.sql
 -- The retriever of a search without a query. find_hits() calls it for mode recent, and the suggestions of memory_find
 -- call it too.
-
-create function search.find_recent(request search.search_request)
-returns search.ranked_memories
+create function search.find_recent(request search.search_request) returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 as $$
@@ -22397,26 +21978,18 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_recent is
-  'Retriever of a search without a query: memories that match the filters, newest first.';
-
+comment on function search.find_recent is 'Retriever of a search without a query: memories that match the filters, newest first.';
 grant execute on function search.find_recent to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/130-find-recent.sql
 --! Included 150-search/140-find-in-graph.sql
--- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph
--- and deep.
-
+-- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph and deep.
 create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
-
-comment on type search.graph_matches is
-  'The answer of the graph retriever. memories: best first; entities: those that the query names; paths: maps each '
-  'memory to its path, with explain; is_truncated: true if not all relations were followed.';
+comment on type search.graph_matches is 'The answer of the graph retriever. memories: best first; entities: those that the query '
+  'names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
 
 -- Finds the entities of the query, walks one step, takes all relationships and facts of the nodes, and ranks the
 -- memories that state them by the confidence of the path.
-create function search.find_in_graph(request search.search_request)
-returns search.graph_matches
+create function search.find_in_graph(request search.search_request) returns search.graph_matches
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
   set jit = off
 as $$
@@ -22443,7 +22016,8 @@ begin
     with nodes as materialized (
       select * from unnest($1) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
     ), related as materialized (
-      select distinct on (e.relationship_id) n.place, n.confidence * e.confidence as score, e.relationship_id, null::uuid as fact_id,
+      select distinct on (e.relationship_id) n.place, n.confidence * e.confidence as score, e.relationship_id,
+        null::uuid as fact_id,
         row(e.source_entity, e.relationship_type, e.target_entity, case when e.is_outgoing then 'outgoing' else 'incoming' end,
           e.confidence, array[e.relationship_id], null, null)::public.graph_step as step
       from graph.edges_of($2, 10000) e join nodes n on n.place = ($3)[e.place]
@@ -22462,8 +22036,7 @@ begin
         (select distinct e.packet_id from public.relationship_evidence e
          where e.relationship_id = s.relationship_id and (e.ttl is null or e.ttl > now())
          order by e.packet_id desc limit 20)
-        union all
-        select f.packet_id from graph.packets_of_fact(s.fact_id) as f (packet_id) where s.fact_id is not null
+        union all select f.packet_id from graph.packets_of_fact(s.fact_id) as f (packet_id) where s.fact_id is not null
       ) m
       limit %s
     ), best as (
@@ -22484,7 +22057,8 @@ begin
             'source_entity', s.source_entity, 'relationship_type', s.relationship_type, 'target_entity', s.target_entity,
             'direction', s.direction, 'confidence', s.confidence) order by s.place)
           from unnest(n.steps || k.step) with ordinality as s (
-            source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place)))) end
+            source_entity, relationship_type, target_entity, direction, confidence, relationship_ids, creator, source, place))))
+              end
     from kept k join nodes n on n.place = k.place$sql$,
     search.max_scanned_rows(), request.current_or_past_condition, request.candidates)
   into memories.ids, memories.scores, answer.paths
@@ -22493,129 +22067,83 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_in_graph is
-  'Retriever over the entity graph: memories that state the relations and facts within two steps of the entities '
-  'that the query names. The score of a memory is the confidence of the best path to a relation or fact that it '
-  'states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
-
+comment on function search.find_in_graph is 'Retriever over the entity graph: memories that state the relations and facts within '
+  'two steps of the entities that the query names. The score of a memory is the confidence of the best path to a relation or '
+  'fact that it states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
 grant execute on function search.find_in_graph to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/140-find-in-graph.sql
 --! Included 150-search/150-boost.sql
 -- The formulas of a score, each beside its reason. fuse() calls them for every candidate; the ranking of memory_find
 -- shares recency() and word_tests().
 
--- These functions set no search_path, so that they are inlined: each runs for hundreds of candidates, and setting it takes ten times
--- as long as the formula. It is safe because their bodies were parsed when the functions were created.
+-- These functions set no search_path, so that they are inlined: each runs for hundreds of candidates, and setting it takes ten
+-- times as long as the formula. It is safe because their bodies were parsed when the functions were created.
 
-create function search.lift_by_context(content real, context real, weight real)
-returns real
+create function search.lift_by_context(content real, context real, weight real) returns real
 language sql immutable parallel safe
 return case
   when context > coalesce(content, 0) then coalesce(content, 0) + weight * (context - coalesce(content, 0))
   else content end;
+comment on function search.lift_by_context is 'Score of a memory, given its own score and its score together with its '
+  'predecessor. A better context raises the score by weight times the difference; a worse one changes nothing.';
 
-comment on function search.lift_by_context is
-  'Score of a memory, given its own score and its score together with its predecessor. A better context raises the '
-  'score by weight times the difference; a worse one changes nothing.';
+create function search.lift_by_chunk(best real, whole real, weight real) returns real
+language sql immutable parallel safe return case when whole < best then whole + weight * (best - whole) else best end;
+comment on function search.lift_by_chunk is 'Similarity of a long memory, given that of its nearest vector and that of the '
+  'memory as a whole: the nearest chunk raises the similarity of the whole by weight times the difference.';
 
-create function search.lift_by_chunk(best real, whole real, weight real)
-returns real
-language sql immutable parallel safe
-return case when whole < best then whole + weight * (best - whole) else best end;
-
-comment on function search.lift_by_chunk is
-  'Similarity of a long memory, given that of its nearest vector and that of the memory as a whole: the nearest '
-  'chunk raises the similarity of the whole by weight times the difference.';
-
-create function search.named_speakers(query text)
-returns text
+create function search.named_speakers(query text) returns text
 language sql immutable parallel safe
 return ' ' || regexp_replace(words.fold(left(query, search.max_query_characters())), '[^[:alnum:]]+', ' ', 'g')
   || case when query ~* '\m(i|me|my|mine|myself)\M' then ' user human me i ' else ' ' end;
+comment on function search.named_speakers is 'The words of a query between single spaces, in which is_named() looks for the name '
+  'of a speaker. Who asks for "my" own words asks for those of the user.';
 
-comment on function search.named_speakers is
-  'The words of a query between single spaces, in which is_named() looks for the name of a speaker. Who asks for '
-  '"my" own words asks for those of the user.';
-
-create function search.first_name_patterns(query text)
-returns text[]
+create function search.first_name_patterns(query text) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
   select words.fold(m.word[1]) || ' %'
   from pg_catalog.regexp_matches(
-    pg_catalog.left(query, search.max_query_characters()), '\m([[:upper:]][[:alnum:]]{2,})\M(?!\.? [[:upper:]]|-[[:upper:]])', 'g') as m (word)
+    pg_catalog.left(query, search.max_query_characters()), '\m([[:upper:]][[:alnum:]]{2,})\M(?!\.? [[:upper:]]|-[[:upper:]])',
+    'g') as m (word)
   where pg_catalog.ts_lexize('pg_catalog.english_stem', pg_catalog.lower(m.word[1])) <> '{}');
+comment on function search.first_name_patterns is 'What the names of speakers begin with whom a query names by their first '
+  'names: its words of at least three letters with a capital, without stop words. Without a capital "project" would name a '
+  'Project Manager. "Ann Jones" does not name Ann Smith, so a word before another with a capital is not a first name.';
 
-comment on function search.first_name_patterns is
-  'What the names of speakers begin with whom a query names by their first names: its words of at least three '
-  'letters with a capital, without stop words. Without a capital "project" would name a Project Manager. "Ann '
-  'Jones" does not name Ann Smith, so a word before another with a capital is not a first name.';
-
-create function search.plain_name(speaker text)
-returns text
+create function search.plain_name(speaker text) returns text
 language sql immutable parallel safe
 return trim(regexp_replace(
   case when octet_length(speaker) = length(speaker) then lower(speaker) else words.fold(speaker) end, '[^[:alnum:]]+', ' ', 'g'));
+comment on function search.plain_name is 'The name of a speaker in the form of named_speakers(), with single spaces.';
 
-comment on function search.plain_name is
-  'The name of a speaker in the form of named_speakers(): its words in the form of words.fold(), with single spaces '
-  'between them.';
-
-create function search.is_named(name text, names text, patterns text[])
-returns boolean
+create function search.is_named(name text, names text, patterns text[]) returns boolean
 language sql immutable parallel safe
 return coalesce(strpos(names, ' ' || name || ' ') > 0 or name || ' ' like any (patterns), false);
+comment on function search.is_named is 'True if a plain name is among the named speakers or begins like one of the first names.';
 
-comment on function search.is_named is
-  'True if the whole plain_name() of a speaker is among the words that named_speakers() returned, or if it begins '
-  'like one of first_name_patterns().';
+create function search.lift_by_speaker(score real, is_named boolean, weight real) returns real
+language sql immutable parallel safe return case when is_named then score * (1 + weight * (1 - score)) else score end;
+comment on function search.lift_by_speaker is 'Score of a memory whose speaker the query names; 0 and 1 stay as they are.';
 
-create function search.lift_by_speaker(score real, is_named boolean, weight real)
-returns real
-language sql immutable parallel safe
-return case when is_named then score * (1 + weight * (1 - score)) else score end;
+create function search.lift_by_next(score real, next real, weight real) returns real
+language sql immutable parallel safe return case when next > 0 then score + weight * next * (1 - score) else score end;
+comment on function search.lift_by_next is 'Score of a memory, given that of the next one in its thread; at most 1.';
 
-comment on function search.lift_by_speaker is
-  'Score of a memory that a speaker said whom the query names. A score of 0.5 is raised by half of the weight; 0 '
-  'and 1 stay as they are.';
-
-create function search.lift_by_next(score real, next real, weight real)
-returns real
-language sql immutable parallel safe
-return case when next > 0 then score + weight * next * (1 - score) else score end;
-
-comment on function search.lift_by_next is
-  'Score of a memory, given that of the next memory in its thread: what is answered well is itself likely to be '
-  'meant. At most 1.';
-
-create function search.lift_by_path(score real, path real)
-returns real
+create function search.lift_by_path(score real, path real) returns real
 language sql immutable parallel safe
 return case when path is not null then coalesce(score, 0) + 0.3::real * path * (1 - coalesce(score, 0)) else score end;
+comment on function search.lift_by_path is 'Score of a memory that states a relation on a path of this confidence; at most 1.';
 
-comment on function search.lift_by_path is
-  'Score of a memory that states a relation on a path of this confidence from an entity of the query. At most 1.';
+create function search.lift_by_thread(score real, best real, weight real) returns real
+language sql immutable parallel safe return (score + weight * best) / (1 + weight);
+comment on function search.lift_by_thread is 'Score of a memory, given the best score in its thread, which keeps its own.';
 
-create function search.lift_by_thread(score real, best real, weight real)
-returns real
-language sql immutable parallel safe
-return (score + weight * best) / (1 + weight);
+create function search.relevance(similarity real, midpoint real, slope real) returns real
+language sql immutable parallel safe return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
+comment on function search.relevance is 'Relevance of a memory with this cosine similarity, by the map of the model.';
 
-comment on function search.lift_by_thread is
-  'Score of a memory, given the best score in its thread. The best of a thread, and a memory without a thread, keep '
-  'their score.';
-
-create function search.relevance(similarity real, midpoint real, slope real)
-returns real
-language sql immutable parallel safe
-return (1 / (1 + exp(-slope * (similarity - midpoint))))::real;
-
-comment on function search.relevance is
-  'Relevance from 0 to 1 of a memory with this cosine similarity to the query, by the map of the model.';
-
-create function search.word_tests(lexemes text[], query text default null, languages text[] default '{}')
-returns tsquery[]
+create function search.word_tests(lexemes text[], query text default null, languages text[] default '{}') returns tsquery[]
 language sql immutable parallel safe set search_path = ''
 begin atomic
   with written as materialized (
@@ -22632,85 +22160,56 @@ begin atomic
       where other.lexeme = l.lexeme
         or pg_catalog.strpos(other.lexeme, l.lexeme) > 0 and (pg_catalog.length(l.lexeme) > 1 or other.lexeme ~ '[-_/.:@#\\]')
         or other.lexeme = any (w.forms))::tsquery as test
-    from pg_catalog.unnest(lexemes) with ordinality as l (lexeme, place)
-    left join written w on w.lexeme = l.lexeme
-  ) t;
+    from pg_catalog.unnest(lexemes) with ordinality as l (lexeme, place) left join written w on w.lexeme = l.lexeme) t;
 end;
+comment on function search.word_tests is 'For each word of a query, what a memory that has it matches: the word itself, another '
+  'form of it, or an identifier of the query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
 
-comment on function search.word_tests is
-  'For each word of a query, what a memory that has it matches: the word itself, another form of it, or an '
-  'identifier of the query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
-
-create function search.word_share(words tsvector, tests tsquery[], weights double precision[])
-returns real
+create function search.word_share(words tsvector, tests tsquery[], weights double precision[]) returns real
 language sql immutable parallel safe
 return (
   select (sum(w.weight) filter (where words @@ w.test) / nullif(sum(w.weight), 0))::real
   from unnest(tests, weights) as w (test, weight));
+comment on function search.word_share is 'The weighed share of the words of a query that a memory has, by its word_tests().';
 
-comment on function search.word_share is
-  'Share from 0 to 1 of the words of a query that a memory has, each weighed by its rarity, given the word_tests() '
-  'of the query. It is the relevance of a memory that no vector was compared with.';
-
-create function search.relevance_of_words(share real, are_pairs boolean)
-returns real
-language sql immutable parallel safe
-return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
-
+create function search.relevance_of_words(share real, are_pairs boolean) returns real
+language sql immutable parallel safe return case when are_pairs then share else (0.9 * power(share, 3.4))::real end;
 comment on function search.relevance_of_words is
-  'What the share of words tells about a memory that vectors were compared with: 0.9 for all words of the query, '
-  '0.2 for two thirds of them, and little below. So what has the words of the query is relevant, however far it is '
-  'in meaning. Of pairs of characters the share itself: many pairs are no words, and models may not know their '
-  'scripts.';
+  'What the share of words tells about a memory that vectors were compared with: 0.9 for all words of the query, 0.2 for two '
+  'thirds of them, and little below. So what has the words of the query is relevant, however far it is in meaning. Of pairs of '
+  'characters the share itself: many pairs are no words, and models may not know their scripts.';
 
-create function search.recency(age interval, half_life_days double precision)
-returns real
+create function search.recency(age interval, half_life_days double precision) returns real
 language sql immutable parallel safe
-return power(
-  0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
-
+return power(0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
 comment on function search.recency is '1 for what happened now, 0.5 after one half-life, 0.25 after two, and so on.';
 
-create function search.max_boost(settings public.search_settings)
-returns real
-language sql immutable parallel safe
-return 1 + settings.recency_boost + settings.importance_boost;
+create function search.max_boost(settings public.search_settings) returns real
+language sql immutable parallel safe return 1 + settings.recency_boost + settings.importance_boost;
+comment on function search.max_boost is 'The boost of a memory for which every signal is 1, before it is scaled to 1.';
 
-comment on function search.max_boost is
-  'The boost of a memory for which every signal is 1, before it is scaled to 1.';
-
-create function search.boost(recency real, importance real, settings public.search_settings)
-returns real
+create function search.boost(recency real, importance real, settings public.search_settings) returns real
 language sql immutable parallel safe
 return (1 + settings.recency_boost * recency + settings.importance_boost * importance) / search.max_boost(settings);
-
 comment on function search.boost is
-  'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a higher one only if its '
-  'score is more than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and never less '
-  'than 83 %.';
-
-grant execute on function
-  search.lift_by_context, search.lift_by_chunk, search.named_speakers, search.first_name_patterns, search.plain_name,
-  search.is_named, search.lift_by_speaker, search.lift_by_next, search.lift_by_thread, search.lift_by_path,
+  'Boost factor of a score, at most 1. It is bounded: a hit with a lower score overtakes a higher one only if its score is more '
+  'than 1 / (1 + recency_boost + importance_boost) of it, which is 84 % by default and never less than 83 %.';
+grant execute on function search.lift_by_context, search.lift_by_chunk, search.named_speakers, search.first_name_patterns,
+  search.plain_name, search.is_named, search.lift_by_speaker, search.lift_by_next, search.lift_by_thread, search.lift_by_path,
   search.relevance, search.word_tests, search.word_share, search.relevance_of_words, search.recency, search.max_boost,
-  search.boost
-to l9_agent, l9_admin, l9_platform_admin;
+  search.boost to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/150-boost.sql
 --! Included 150-search/160-fuse.sql
 -- Makes one ranked list from the answers of the retrievers. find_hits() calls fuse(), and search_memory() and
 -- memory_find for the graph alone. Its statement goes step by step from retrieved to relevant.
-
-create function search.fuse(
-  request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
+create function search.fuse(request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
   meaning search.ranked_memories, context_meaning search.ranked_memories, reasoning search.ranked_memories,
-  related search.ranked_memories default null)
-returns search.ranked_hits
+  related search.ranked_memories default null) returns search.ranked_hits
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The plan does not depend on the request, and planning takes four times as long as running it.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   settings public.search_settings := request.settings;
   compares boolean := request.vector is not null and request.mode <> 'recent';
@@ -22725,7 +22224,7 @@ declare
   word_tests tsquery[] := search.word_tests(request.lexemes, request.query, request.languages);
   are_pairs boolean := request.query ~ ('[' || words.unspaced_characters() || ']');
   own_types text[] := case when request.as_of is null then array['content', 'reasoning'] else array['content'] end;
-  compared_vector public.memory_embeddings.compared_vector%type :=
+  query_vector public.memory_embeddings.compared_vector%type :=
     extensions.subvector(request.vector, 1, request.dimensions);
   answer search.ranked_hits;
 begin
@@ -22737,28 +22236,23 @@ begin
     select w.packet_id, w.position, w.score as bm25, null::real as context_bm25, null::real as similarity,
       null::real as context_similarity, null::integer as chunk, false as is_reasoning, null::real as path
     from unnest(words.ids, words.scores) with ordinality as w (packet_id, score, position)
-    union all
-    select w.packet_id, w.position, null, w.score, null, null, null, false, null
+    union all select w.packet_id, w.position, null, w.score, null, null, null, false, null
     from unnest(context_words.ids, context_words.scores) with ordinality as w (packet_id, score, position)
-    union all
-    select n.packet_id, n.position, null, null, n.score, null, n.chunk, false, null
+    union all select n.packet_id, n.position, null, null, n.score, null, n.chunk, false, null
     from unnest(meaning.ids, meaning.scores, meaning.chunks) with ordinality as n (packet_id, score, chunk, position)
-    union all
-    select n.packet_id, n.position, null, null, null, n.score, null, false, null
+    union all select n.packet_id, n.position, null, null, null, n.score, null, false, null
     from unnest(context_meaning.ids, context_meaning.scores) with ordinality as n (packet_id, score, position)
     union all
     -- A memory is as near as its content or its reasoning steps, whichever is nearer.
     select n.packet_id, n.position, null, null, n.score, null, null, true, null
     from unnest(reasoning.ids, reasoning.scores) with ordinality as n (packet_id, score, position)
-    union all
-    select g.packet_id, g.position, null, null, null, null, null, false, g.score
+    union all select g.packet_id, g.position, null, null, null, null, null, false, g.score
     from unnest(related.ids, related.scores) with ordinality as g (packet_id, score, position)
   ), candidates as (
     select f.packet_id, min(f.position) as position, max(f.bm25) as bm25, max(f.context_bm25) as context_bm25,
       max(f.similarity) as similarity, max(f.similarity) filter (where not f.is_reasoning) as content_similarity,
-      max(f.similarity) filter (where f.is_reasoning) as reasoning_similarity, max(f.context_similarity) as context_similarity, max(f.chunk) as chunk,
-      max(f.path) as path,
-      array_remove(array[
+      max(f.similarity) filter (where f.is_reasoning) as reasoning_similarity, max(f.context_similarity) as context_similarity,
+      max(f.chunk) as chunk, max(f.path) as path, array_remove(array[
         case when max(f.bm25) is not null then case request.mode when 'graph' then 'graph' else 'lexical content' end end,
         case when max(f.context_bm25) is not null then 'lexical context' end,
         case when bool_or(f.similarity is not null and not f.is_reasoning) then 'semantic content' end,
@@ -22786,7 +22280,8 @@ begin
         max(e.similarity) filter (where e.embedding_type = 'context') as context_similarity,
         (array_agg(e.chunk_index order by e.similarity desc) filter (where e.embedding_type = 'content'))[1] as chunk
       from (
-        select e.embedding_type, e.chunk_index, (1 - (e.compared_vector operator(extensions.<=>) compared_vector))::real as similarity
+        select e.embedding_type, e.chunk_index,
+          (1 - (e.compared_vector operator(extensions.<=>) query_vector))::real as similarity
         from public.memory_embeddings e
         where compares and (c.similarity is null or c.chunk > 0 or (has_contexts and c.context_similarity is null))
           and (c.position <= 2 * request.k or c.chunk > 0 or request.threshold is not null)
@@ -22800,7 +22295,8 @@ begin
     ) n on true
   ), with_similarity as materialized (
     -- The formulas are inlined only if their arguments are plain columns; a call of each would take longer than all of the sums.
-    select c.*, greatest(search.lift_by_chunk(c.content_similarity, c.whole_similarity, settings.chunk_weight), c.reasoning_similarity) as similarity
+    select c.*, greatest(search.lift_by_chunk(c.content_similarity, c.whole_similarity, settings.chunk_weight),
+      c.reasoning_similarity) as similarity
     from compared c
     -- The threshold stands outside the retrievers: inside, with too few hits, a scan would read its whole index.
     where request.threshold is null or c.nearest is null or 1 - c.nearest <= request.threshold
@@ -22878,7 +22374,8 @@ begin
       case when past.packet_id is null then p.speaker else past.speaker end as speaker,
       case when past.packet_id is null then p.metadata else past.metadata end as metadata,
       case when past.packet_id is null then p.importance_score else past.importance_score end as estimated_importance,
-      case when past.packet_id is null then importance.importance_of(p, signals, now()) else past.importance_score end as importance
+      case when past.packet_id is null then importance.importance_of(p, signals, now())
+        else past.importance_score end as importance
     from within_reach r
     join public.packet_store p on p.packet_id = r.packet_id
     left join public.memory_signals signals on signals.packet_id = p.packet_id
@@ -22915,7 +22412,8 @@ begin
       select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real as word_share
       from (
         -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
-        select array[case when b.is_past then words.of_memory(b.envelope ->> 'content', b.past_language, b."timestamp", b.kind) else b.words end] as words
+        select array[case when b.is_past then words.of_memory(b.envelope ->> 'content', b.past_language, b."timestamp", b.kind)
+          else b.words end] as words
         offset 0
       ) u
       cross join unnest(word_tests, request.word_weights) as w (test, weight)
@@ -22926,10 +22424,11 @@ begin
       b.packet_id, null, case when shows_texts then left(b.content, 8000) end, length(b.content) > 8000,
       case when shows_texts then search.snippet(coalesce(chunk.chunk_text, search.passage(b.content, pattern)), pattern) end,
       b.lifted * b.factor, case when request.mode not in ('recent', 'graph') then b.lexical_score end, b.semantic_score, b.chunk,
-      b.kind, b.state_scope, b.state_project_id, b.tags, b.state_thread_id, b.metadata ->> 'creator', b.importance, b.estimated_importance, b."timestamp",
-      case when request.is_explained then jsonb_build_object(
+      b.kind, b.state_scope, b.state_project_id, b.tags, b.state_thread_id, b.metadata ->> 'creator', b.importance,
+      b.estimated_importance, b."timestamp", case when request.is_explained then jsonb_build_object(
         'found_by', b.found_by,
-        'lexical', case when request.mode <> 'graph' then jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context) end,
+        'lexical', case when request.mode <> 'graph' then
+          jsonb_build_object('content', b.lexical_content, 'context', b.lexical_context) end,
         'semantic', jsonb_build_object('content', b.similarity, 'context', b.context_similarity),
         'graph', request.paths -> b.packet_id::text,
         'chunk', jsonb_build_object('index', b.chunk) || coalesce(chunk.metadata, '{}'),
@@ -22942,13 +22441,15 @@ begin
         'boosts', jsonb_build_object('recency', b.recency, 'importance', b.importance, 'factor', b.factor)) end,
       b.speaker, b.created_at, b.relevance, b.state_branch, null, b.updated_at
     )::public.memory_hit order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc),
-    (select count(*)::integer from scored), (select count(*)::integer from relevant r where r.relevance < request.min_relevance and r.path is null)
+    (select count(*)::integer from scored), (select count(*)::integer from relevant r
+      where r.relevance < request.min_relevance and r.path is null)
   into answer.hits, answer.considered, answer.left_out
   from relevant b
   left join lateral (
     -- OFFSET keeps the subquery, which is not run for hits without chunks.
     select e.chunk_text, e.metadata from public.memory_embeddings e
-    where b.chunk > 0 and e.packet_id = b.packet_id and e.model = request.model and e.embedding_type = 'content' and e.chunk_index = b.chunk
+    where b.chunk > 0 and e.packet_id = b.packet_id and e.model = request.model and e.embedding_type = 'content'
+      and e.chunk_index = b.chunk
     offset 0
   ) chunk on true
   -- What is related to an entity of the query has to do with it.
@@ -22957,24 +22458,16 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.fuse is
-  'The k best of the retrieved memories. Scores of words are relative to the best hit, scores of meaning are cosine '
-  'similarities; each is lifted by context, then they are summed by weight, then boosted.';
-
+comment on function search.fuse is 'The k best of the retrieved memories. Scores of words are relative to the best hit, scores '
+  'of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
 grant execute on function search.fuse to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/160-fuse.sql
 --! Included 150-search/170-fit-hits.sql
 -- Trims the hits of a search to the tokens that its caller has room for. close_search() calls fit_hits(); memory_find
 -- and summaries estimate tokens by token_estimate().
-
-create function search.token_estimate(text text)
-returns integer
-language sql immutable parallel safe set search_path = ''
-return pg_catalog.ceil(pg_catalog.octet_length(text) / 3.0)::integer;
-
-comment on function search.token_estimate is
-  'Upper estimate of the tokens of a text: a third of its bytes, which holds for prose, code and most scripts.';
+create function search.token_estimate(text text) returns integer
+language sql immutable parallel safe set search_path = '' return pg_catalog.ceil(pg_catalog.octet_length(text) / 3.0)::integer;
+comment on function search.token_estimate is 'Upper estimate of the tokens of a text: a third of its bytes.';
 
 -- Counts in two passes, so that more hits with previews are preferred to fewer hits with whole texts.
 create function search.fit_hits(hits public.memory_hit[], max_tokens integer, out fitted public.memory_hit[], out cut jsonb)
@@ -22987,7 +22480,7 @@ declare
   preview_bytes constant integer := 240;
   hit public.memory_hit;
   used integer := 0;
-  extra_tokens integer;
+  tokens integer;
   previews integer := 0;
 begin
   fitted := '{}';
@@ -22997,20 +22490,18 @@ begin
   end if;
   -- First as many previews as fit are taken, best first. Then, best first, previews become whole contents while there is room.
   foreach hit in array hits loop
-    used := used + frame_tokens + search.token_estimate(hit.snippet)
+    tokens := frame_tokens + search.token_estimate(hit.snippet)
       + search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
-    exit when used > max_tokens;
+    exit when used + tokens > max_tokens;
+    used := used + tokens;
     fitted := fitted || hit;
-  end loop;
-  used := 0;
-  foreach hit in array fitted loop
-    used := used + frame_tokens + search.token_estimate(hit.snippet) + search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
   end loop;
   for place in 1 .. cardinality(fitted) loop
     hit := fitted[place];
-    extra_tokens := search.token_estimate(hit.content) - search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
-    if used + extra_tokens <= max_tokens then
-      used := used + extra_tokens;
+    tokens := search.token_estimate(hit.content)
+      - search.token_estimate(search.truncate_to_bytes(hit.content, preview_bytes));
+    if used + tokens <= max_tokens then
+      used := used + tokens;
     else
       hit.content := search.truncate_to_bytes(hit.content, preview_bytes);
       hit.is_truncated := true;
@@ -23022,21 +22513,16 @@ begin
     'max_tokens', max_tokens, 'tokens', used, 'previews', previews, 'left_out', cardinality(hits) - cardinality(fitted));
 end
 $$;
-
-comment on function search.fit_hits is
-  'Trims hits to about max_tokens: contents become previews, the last hits first, and hits that still do not fit '
-  'are left out. cut: numbers of previews and of hits left out; null without a limit.';
-
+comment on function search.fit_hits is 'Trims hits to about max_tokens: contents become previews, the last hits first, and hits '
+  'that still do not fit are left out. cut: numbers of previews and of hits left out; null without a limit.';
 grant execute on function search.token_estimate, search.fit_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/170-fit-hits.sql
 --! Included 150-search/180-open-search.sql
 -- The beginning of a search: arguments are checked, and its mode, languages and settings are decided.
 -- search_memory(), memory_find and recall_lessons() call open_search().
-
 create function search.check_search(
   query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
-  packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb, needs_filter boolean default true)
-returns void
+  packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb, needs_filter boolean default true) returns void
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -23051,7 +22537,8 @@ begin
   elsif mode is null or mode not in ('hybrid', 'lexical', 'semantic', 'graph') then
     perform identity.raise_error('L9VAL', 'mode: must be hybrid, lexical, semantic or graph', 'mode');
   elsif mode = 'graph' and packet_id is not null then
-    perform identity.raise_error('L9VAL', 'mode: graph starts from the entities that a query names; leave out packet_id or choose another mode', 'mode');
+    perform identity.raise_error('L9VAL',
+      'mode: graph starts from the entities that a query names; leave out packet_id or choose another mode', 'mode');
   elsif tags_match is null or tags_match not in ('any', 'all') then
     perform identity.raise_error('L9VAL', 'tags_match: must be any or all', 'tags_match');
   elsif not coalesce(threshold between 0 and 2, true) then
@@ -23065,23 +22552,21 @@ begin
   elsif as_of > clock_timestamp() then
     perform identity.raise_error('L9VAL', 'as_of: must not be in the future', 'as_of');
   elsif octet_length(filters::text) > 16384 then
-    perform identity.raise_error('L9LIM', 'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
+    perform identity.raise_error('L9LIM',
+      'filters: scopes, kinds, tags and the other filters must be at most 16384 bytes together', 'filters');
   elsif needs_filter and query is null and packet_id is null
     and not filters ?| array['since', 'until', 'tags', 'kinds', 'thread_id', 'creator', 'speaker', 'where'] then
-    perform identity.raise_error(
-      'L9VAL', 'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
+    perform identity.raise_error('L9VAL',
+      'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
 end
 $$;
-
 comment on function search.check_search is
-  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. needs_filter: without a query there '
-  'must be one.';
+  'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. needs_filter: without a query there must be one.';
 
 -- A hybrid search without a usable vector becomes a lexical one and says so in a notice; a semantic search raises an
 -- error, because nothing would be left of it.
-create function search.choose_mode(request search.search_request)
-returns search.search_request
+create function search.choose_mode(request search.search_request) returns search.search_request
 language plpgsql stable set search_path = pg_catalog, extensions
 as $$
 begin
@@ -23116,9 +22601,16 @@ begin
   return request;
 end
 $$;
-
 comment on function search.choose_mode is
   'The mode that a search runs in. Raises L9VAL if mode semantic was requested and there is no vector.';
+
+-- The first step of each operation that takes retry_for: after this answer the gateway makes another vector.
+create function search.is_stale(query_vector extensions.vector, model text, retry_for text[]) returns boolean
+language sql stable set search_path = ''
+return query_vector is not null and 'model' = any (retry_for) and model is distinct from embeddings.serving_model();
+
+comment on function search.is_stale is
+  'Whether the vector of a query is of a model that does not serve, and the caller can make another.';
 
 create function search.query_languages(settings public.search_settings, language text)
 returns text[]
@@ -23126,27 +22618,23 @@ language plpgsql stable parallel safe set search_path = ''
 as $$
 begin
   if language <> all (words.languages()) then
-    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')), 'language');
+    perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')),
+      'language');
   end if;
   return case when language is null then settings.languages else array[language] end;
 end
 $$;
-
-comment on function search.query_languages is
-  'The languages in which the words of a query are matched: the given one, or those of the tenant.';
+comment on function search.query_languages is 'The languages in which a query is matched: the given one, or the tenant''s.';
 
 -- Fills the request in an order that matters: more_like_this() brings the vector that choose_mode() looks for, and
 -- the mode decides about min_relevance.
-create function search.open_search(
-  query text, k integer, filters jsonb, scopes text[], project_id text, query_vector extensions.vector, model text,
-  max_tokens integer, mode text default 'hybrid', tags_match text default 'any', since timestamptz default null,
-  until timestamptz default null, threshold real default null, packet_id uuid default null, as_of timestamptz default null,
-  is_explained boolean default false, language text default null, min_relevance real default null,
-  branch text default null, needs_filter boolean default true)
-returns search.search_request
+create function search.open_search(query text, k integer, filters jsonb, scopes text[], project_id text,
+  query_vector extensions.vector, model text, max_tokens integer, mode text default 'hybrid', tags_match text default 'any',
+  since timestamptz default null, until timestamptz default null, threshold real default null, packet_id uuid default null,
+  as_of timestamptz default null, is_explained boolean default false, language text default null, min_relevance real default null,
+  branch text default null, needs_filter boolean default true) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   request search.search_request;
 begin
@@ -23182,7 +22670,8 @@ begin
   request.languages := search.query_languages(request.settings, language);
   -- The maps of models are made for queries. By words alone too little is known to leave anything out unasked.
   request.min_relevance := coalesce(min_relevance, case
-    when request.mode in ('hybrid', 'semantic') and request.like_packet_id is null then (request.settings).min_relevance else 0 end);
+    when request.mode in ('hybrid', 'semantic') and request.like_packet_id is null then (request.settings).min_relevance
+      else 0 end);
   request.buckets := search.searched_buckets(request.caller);
   return request;
 end
@@ -23193,47 +22682,40 @@ comment on function search.open_search is
   'Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function
-  search.query_languages, search.check_search, search.choose_mode, search.open_search
+  search.is_stale, search.query_languages, search.check_search, search.choose_mode, search.open_search
 to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/180-open-search.sql
 --! Included 150-search/185-words-for-vector.sql
 -- The text that the vector of a query is made of. The gateway asks words_for_vector() before it calls the embedding
 -- model for a search.
-
-create function search.recent_speakers(project_id text)
-returns text[]
+create function search.recent_speakers(project_id text) returns text[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 -- The plan does not depend on the project, and planning takes longer than reading the rows.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   max_memories constant integer := 100;
-  tenant_id constant uuid := identity.current_tenant_id();
+  own_tenant constant uuid := identity.current_tenant_id();
 begin
   return array(
     select distinct lower(n.speaker)
     from unnest((identity.require_identity()).readable_scopes) as s (scope)
     cross join lateral (
       select p.speaker from public.packet_store p
-      where p.tenant_id = tenant_id and p.scope = s.scope and p.project_id = project_id
+      where p.tenant_id = own_tenant and p.scope = s.scope and p.project_id = recent_speakers.project_id
       order by p.packet_id desc
       limit max_memories
     ) n
     where n.speaker is not null);
 end
 $$;
-
-comment on function search.recent_speakers is
-  'Who speaks in the newest 100 memories of each scope of a project that the caller may read, in lower case.';
+comment on function search.recent_speakers is 'Who speaks in the newest 100 memories of each scope, in lower case.';
 
 -- Weighs the words of the query among the memories of the project; a weight below that of common_word_share marks a
 -- word as common, and common names are left out.
-create function search.words_for_vector(query text, project_id text)
-returns text
+create function search.words_for_vector(query text, project_id text) returns text
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   -- Among a handful of memories any word can be in most of them.
   least_memories constant integer := 20;
@@ -23255,7 +22737,8 @@ begin
     return words_for_vector.query;
   end if;
   -- The weight of a word that a share of the memories has is the logarithm of 1 / share.
-  common := array(select l.lexeme from unnest(lexemes, weights) as l (lexeme, weight) where l.lexeme is not null and l.weight < -ln(greatest(share, 0.01)));
+  common := array(select l.lexeme from unnest(lexemes, weights) as l (lexeme, weight)
+    where l.lexeme is not null and l.weight < -ln(greatest(share, 0.01)));
   if common = '{}' then
     return words_for_vector.query;
   end if;
@@ -23269,22 +22752,17 @@ begin
   return case when search.query_words(answer, settings.languages) <> '{}' then answer else words_for_vector.query end;
 end
 $$;
-
-comment on function search.words_for_vector is
-  'The text of which the gateway makes the vector of a query: the query without the names (words with a capital, '
-  'and speakers of one word in any case of letters) that most memories of the project have (common_word_share of '
-  'the settings), such as those of the people who speak in it, because they would draw the vector to all memories '
-  'alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 '
-  'memories, or if nothing else were left. Only memories that the caller may read are counted.';
-
+comment on function search.words_for_vector is 'The text of which the gateway makes the vector of a query: the query without the '
+  'names (words with a capital, and speakers of one word in any case of letters) that most memories of the project have '
+  '(common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all '
+  'memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or '
+  'if nothing else were left. Only memories that the caller may read are counted.';
 grant execute on function search.recent_speakers, search.words_for_vector to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/185-words-for-vector.sql
 --! Included 150-search/190-more-like-this.sql
 -- A search for memories similar to a given one: its words and its vector take the place of a query. open_search()
 -- calls it where packet_id is given.
-
-create function search.more_like_this(request search.search_request, packet_id uuid)
-returns search.search_request
+create function search.more_like_this(request search.search_request, packet_id uuid) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -23313,17 +22791,13 @@ begin
   return request;
 end
 $$;
-
-comment on function search.more_like_this is
-  'A search for the 25 most frequent words of a memory, as they are stored, and for its vector. Raises L9OWN if the '
-  'memory does not exist or is not visible.';
-
+comment on function search.more_like_this is 'A search for the 25 most frequent words of a memory, as they are stored, and for '
+  'its vector. Raises L9OWN if the memory does not exist or is not visible.';
 grant execute on function search.more_like_this to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/190-more-like-this.sql
 --! Included 150-search/200-find-hits.sql
 -- Runs the retrievers that the mode of a search asks for, and hands their answers to fuse(). search_memory(),
 -- recall_lessons() and memory_find call it once they have narrowed the request.
-
 create function search.find_hits(request search.search_request, related search.ranked_memories default null)
 returns search.ranked_hits
 language plpgsql stable set search_path = ''
@@ -23364,10 +22838,12 @@ begin
     scored := search.find_words(request, lexemes, found_by_meaning);
     request.lexemes := lexemes;
     request.word_weights := scored.weights;
-    words := case when request.ids is null then scored.words else search.first_candidates(scored.words, request.candidates, found_by_meaning) end;
+    words := case when request.ids is null then scored.words
+      else search.first_candidates(scored.words, request.candidates, found_by_meaning) end;
     context_words := search.first_candidates(scored.contexts, context_request.candidates, found_by_meaning || words.ids);
     if request.as_of is not null then
-      versions := search.find_version_words(request, lexemes, row(scored.weights, scored.average_length, null)::ranking.word_weights);
+      versions := search.find_version_words(request, lexemes,
+        row(scored.weights, scored.average_length, null)::ranking.word_weights);
       words.ids := words.ids || versions.ids;
       words.scores := words.scores || versions.scores;
     end if;
@@ -23378,15 +22854,12 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_hits is
-  'Runs the retrievers of the mode of a narrowed search, and fuses their answers with memories that the graph '
-  'relates to entities of the query.';
-
+comment on function search.find_hits is 'Runs the retrievers of the mode, and fuses their answers with those of the graph.';
 grant execute on function search.find_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/200-find-hits.sql
 --! Included 150-search/210-close-search.sql
--- How a search and memory_find end: the standing of the hits, the audit row and the access log. The hits are those of either function.
+-- How a search and memory_find end: the standing of the hits, the audit row and the access log. The hits are those of either
+-- function.
 create function search.log_hits(hits anyarray, audit_id uuid) returns anyarray
 language plpgsql volatile set search_path = ''
 as $$
@@ -23406,9 +22879,7 @@ begin
   return hits;
 end
 $$;
-
-comment on function search.log_hits is
-  'Writes hits to the access log, and returns them, each with its access_id. Hits: memory_hit or found_memory.';
+comment on function search.log_hits is 'Writes hits (memory_hit or found_memory) to the access log; adds each one''s access_id.';
 
 create function search.place_hits(hits anyarray, as_of timestamptz default null) returns anyarray
 language plpgsql stable set search_path = ''
@@ -23431,12 +22902,9 @@ begin
   return answer;
 end
 $$;
+comment on function search.place_hits is 'Adds the standing to hits (memory_hit or found_memory); successors come first.';
 
-comment on function search.place_hits is
-  'Adds the standing to hits, and puts what is superseded after its successors. Hits: memory_hit or found_memory.';
-
-create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb)
-returns uuid
+create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb) returns uuid
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -23452,24 +22920,17 @@ begin
     query => audit_search.query);
 end
 $$;
+comment on function search.audit_search is 'Writes the audit row of a search that returns these memories; returns its id.';
 
-comment on function search.audit_search is
-  'Writes the audit row of a search that returns these memories, with more details, and returns its id.';
-
-create function search.words_notice(lexemes text[], mode text)
-returns text
+create function search.words_notice(lexemes text[], mode text) returns text
 language sql immutable parallel safe
 return case when lexemes = '{}' then
   'The query has only common words or signs, which are not looked for'
   || case when mode = 'hybrid' then ': searched by meaning only.' else '; name what you are looking for.' end end;
-
-comment on function search.words_notice is
-  'Tells that a query was searched without words, because it has none that tell memories apart; null if it has '
-  'some, or if none were asked for.';
+comment on function search.words_notice is 'Tells that a query has no words that tell memories apart, if it was to be searched.';
 
 -- Trims before it writes, so that the audit row and the access log name the hits that the caller is really shown.
-create function search.close_search(request search.search_request, ranked search.ranked_hits)
-returns public.search_result
+create function search.close_search(request search.search_request, ranked search.ranked_hits) returns public.search_result
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -23493,19 +22954,15 @@ begin
   -- The audit row and the access log are all that a search writes.
   result.hits := search.log_hits(trimmed.fitted, search.audit_search(
     request, array(select h.packet_id from unnest(trimmed.fitted) as h), query,
-    jsonb_build_object('mode', request.mode, 'requested_mode', request.requested_mode, 'k', request.k, 'threshold', request.threshold)
+    jsonb_build_object('mode', request.mode, 'requested_mode', request.requested_mode, 'k', request.k, 'threshold',
+      request.threshold)
     || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of))));
   return result;
 end
 $$;
-
-comment on function search.close_search is
-  'Ends a search: adds the standing of its hits, trims them, fills searched, and writes the audit row and the '
-  'access log.';
-
-grant execute on function
-  search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function search.close_search is 'Ends a search: standing, trimming, searched, audit row and access log.';
+grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/210-close-search.sql
 --! Included 150-search/220-search-memory.sql
 -- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
@@ -23536,12 +22993,12 @@ create function public.search_memory(
   min_relevance real default null,
   "where" jsonb default null,
   branch text default null,
-  include_archived boolean default false
+  include_archived boolean default false,
+  retry_for text[] default '{}'
 )
 returns public.search_result
 language plpgsql volatile set search_path = pg_catalog, extensions
 as $$
-#variable_conflict use_variable
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;
@@ -23550,6 +23007,9 @@ declare
   matches record;
   ranked search.ranked_hits;
 begin
+  if search.is_stale(search_memory.query_vector, search_memory.model, search_memory.retry_for) then
+    return row('{}', '{"retry": "model"}')::public.search_result;
+  end if;
   scopes := identity.given_list(scopes);
   kinds := identity.given_list(kinds);
   tags := identity.given_list(tags);
@@ -23564,18 +23024,18 @@ begin
       'tags', to_jsonb(tags), 'tags_match', case when tags is not null then tags_match end, 'since', since, 'until', until,
       'thread_id', thread_id, 'creator', creator, 'speaker', speaker, 'where', nullif("where", '{}'),
       'include_archived', nullif(include_archived, false))),
-    scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain, language,
-    min_relevance, branch);
+    scopes, only_project, query_vector, model, max_tokens, mode, tags_match, since, until, threshold, packet_id, as_of, explain,
+    language, min_relevance, branch);
   field_conditions := search.packet_conditions(
     'p', kinds, tags, tags_match, since, until, thread_id, creator, packet_id, speaker, fields);
   request.joins_packets := field_conditions is not null or as_of is not null;
   request.hides_archived := include_archived is not true and as_of is null;
   request.own_row_condition := search.own_conditions('m', scopes, only_project, request.branch);
   request.word_filter := row(
-    scopes, only_project, false, null, null, kinds, packets.wanted_tag_keys(tags), tags_match = 'all', since, until, thread_id, creator, packet_id, as_of,
-    speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch), field_conditions,
-    search.archived_condition('p', request.hides_archived),
+    scopes, only_project, false, null, null, kinds, packets.wanted_tag_keys(tags), tags_match = 'all', since, until, thread_id,
+    creator, packet_id, as_of, speaker, fields, request.branch, request.hides_archived)::ranking.word_filter;
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', scopes, only_project, request.branch),
+    field_conditions, search.archived_condition('p', request.hides_archived),
     case when as_of is not null then format('p.updated_at <= %L', as_of) end);
   request.current_or_past_condition := request.current_condition;
   if as_of is not null then
@@ -23588,14 +23048,16 @@ begin
         and (%3$L = 'recent' or v.envelope ->> 'content' = p.envelope ->> 'content') and %2$s))$sql$,
       request.current_condition, request.past_condition, request.mode, as_of);
     request.notices := request.notices
-      || 'As of that time: texts that have changed since are found by words, not by meaning; deleted memories are not found.'::text;
+      || text 'As of that time: texts that have changed since are found by words, not by meaning; '
+        'deleted memories are not found.';
   end if;
   request.range_condition := concat_ws(' and ',
     case when thread_id is not null and as_of is null then format('p.thread_id = %L', thread_id) end,
     -- A state of an earlier time may have had another event time. None lies more than five minutes after the time of saving.
     case when since is not null and as_of is null then format('p."timestamp" >= %L', since) end,
     case when until is not null and as_of is null then format('p."timestamp" < %L', until) end,
-    case when as_of is not null then format('p.created_at <= %L and p."timestamp" <= %L', as_of, as_of + packets.max_time_ahead()) end);
+    case when as_of is not null
+      then format('p.created_at <= %L and p."timestamp" <= %L', as_of, as_of + packets.max_time_ahead()) end);
 
   if request.mode = 'graph' then
     select g.* into matches from search.find_in_graph(request) g;
@@ -23624,24 +23086,20 @@ comment on function public.search_memory is
   'Finds memories that the caller may read, best first: by words, by meaning (query_vector, made by model; without '
   'it a hybrid search is a lexical one), by both or by relations (graph). Without a query: those similar to '
   'packet_id, or the newest that match the filters. k: 1 to 100. project_id, branch: also those without one. '
-  'max_tokens: from 500. Audited. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
+  'max_tokens: from 500. retry_for {model}: with a vector of a model that does not serve nothing is searched, and '
+  'searched.retry says so. Audited, except then. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
 
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/220-search-memory.sql
 --! Included 150-search/230-find-where.sql
 -- Memories by conditions on their fields, for lists. The gateway calls find_where() for the argument where of GraphQL
 -- connections.
-
 create type search.where_matches as (packet_ids uuid[], notice text);
+comment on type search.where_matches is 'Memories with certain fields. notice: a sentence for the caller if there may be more.';
 
-comment on type search.where_matches is
-  'Memories with certain fields. notice: a sentence for the caller if there may be more.';
-
-create function search.find_where("where" jsonb)
-returns search.where_matches
+create function search.find_where("where" jsonb) returns search.where_matches
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   request search.search_request;
   source search.search_source;
@@ -23665,24 +23123,19 @@ begin
   return answer;
 end
 $$;
-
-comment on function search.find_where is
-  'The memories that the caller may read and whose fields satisfy a where, for lists: through an index of one of '
-  'the fields, or else by looking at each, at most at the newest 20,000. Errors: L9VAL, L9LIM, L9AUT.';
-
+comment on function search.find_where is 'The memories that the caller may read and whose fields satisfy a where, for lists: '
+  'through an index of one of the fields, or else by looking at each, at most at the newest 20,000.';
 grant execute on function search.find_where to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 150-search/230-find-where.sql
 --! Included 155-find/000-schema.sql
 create schema find;
-comment on schema find is
-  'memory_find: routes, the ranking, confidence and suggestions. Not exposed over GraphQL; callers may execute only '
-  'the functions that are granted to them one by one.';
+comment on schema find is 'memory_find: routes, the ranking, confidence and suggestions. Not exposed over GraphQL; callers may '
+  'execute only the functions that are granted to them one by one.';
 grant usage on schema find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/000-schema.sql
 --! Included 155-find/010-find-settings.sql
 -- How memory_find weighs its hits in a tenant: a row only for a tenant that changed a default. set_find_settings()
 -- writes it; rank_hits() reads it by current_settings().
-
 create table public.find_settings (
   tenant_id uuid primary key references public.tenants,
   match_weight real not null,
@@ -23697,25 +23150,20 @@ create table public.find_settings (
   constraint find_weights_not_all_0 check (match_weight + recency_weight + proximity_weight + citation_weight > 0),
   constraint find_half_lives_object check (jsonb_typeof(half_life_days) = 'object' and half_life_days ? 'default')
 );
-
 comment on table public.find_settings is
-  'Weights of memory_find in a tenant. Only a tenant that changed a default has a row. set_find_settings() writes '
-  'it.';
+  'Weights of memory_find in a tenant. Only a tenant that changed a default has a row. set_find_settings() writes it.';
 comment on column public.find_settings.tenant_id is 'The tenant.';
 comment on column public.find_settings.match_weight is 'Weight of how well a memory matches the query, from 0 to 1.';
 comment on column public.find_settings.recency_weight is 'Weight of how new a memory is, from 0 to 1.';
 comment on column public.find_settings.proximity_weight is
   'Weight of how near a memory''s project and branch are to those that were asked for, from 0 to 1.';
-comment on column public.find_settings.citation_weight is
-  'Weight of how many memories and facts rest on a memory, from 0 to 1.';
+comment on column public.find_settings.citation_weight is 'Weight of how many memories and facts rest on a memory, from 0 to 1.';
 comment on column public.find_settings.half_life_days is
   'Maps kinds to the days after which recency is one half; default is used for all other kinds.';
 comment on column public.find_settings.updated_at is 'Time when the settings were last changed.';
-
 call identity.protect_tenant_rows('public.find_settings',
   readers => 'Every caller in the tenant may read how its hits are ranked.',
   writers => 'set_find_settings() writes the settings.');
-
 grant select on public.find_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_find_settings() checks the values.
 
@@ -23723,26 +23171,19 @@ create trigger _500_audit after insert or update on public.find_settings
   for each row execute function administration.tg__audit_identity(
     '', 'match_weight', 'recency_weight', 'proximity_weight', 'citation_weight', 'half_life_days');
 
-create function find.default_settings()
-returns public.find_settings
+create function find.default_settings() returns public.find_settings
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-declare
-  settings public.find_settings;
 begin
-  settings.match_weight := 0.4;
-  settings.recency_weight := 0.3;
-  settings.proximity_weight := 0.2;
-  settings.citation_weight := 0.1;
-  settings.half_life_days := '{"default": 90, "decision": 365, "runbook": 365, "document": 365, "section": 365, "ddl": 365, "release_note": 180, "todo": 30, "pr_context": 14, "event": 14}';
-  return settings;
+  return jsonb_populate_record(null::public.find_settings, '{
+    "match_weight": 0.4, "recency_weight": 0.3, "proximity_weight": 0.2, "citation_weight": 0.1, "half_life_days": {
+      "default": 90, "decision": 365, "runbook": 365, "document": 365, "section": 365, "ddl": 365, "release_note": 180,
+      "todo": 30, "pr_context": 14, "event": 14}}');
 end
 $$;
-
 comment on function find.default_settings is 'The defaults of all tenants. They stand only here.';
 
-create function find.current_settings()
-returns public.find_settings
+create function find.current_settings() returns public.find_settings
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -23755,94 +23196,61 @@ begin
   return settings;
 end
 $$;
-
-comment on function find.current_settings is
-  'The settings of the caller''s tenant. If the tenant has none, the defaults, with null as tenant_id.';
-
+comment on function find.current_settings is 'The settings of the caller''s tenant, or else the defaults, without tenant_id.';
 grant execute on function find.default_settings, find.current_settings to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/010-find-settings.sql
 --! Included 155-find/020-set-find-settings.sql
 -- Administrators change the weights of memory_find in their tenant here, over GraphQL and psql.
-
-create function find.check_settings(settings public.find_settings)
-returns void
+create function find.check_settings(settings public.find_settings) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
-declare
-  name text;
-  value real;
 begin
-  for name, value in
-    select w.key, w.value::real
-    from jsonb_each_text(to_jsonb(settings)) as w
-    where w.key in ('match_weight', 'recency_weight', 'proximity_weight', 'citation_weight')
-  loop
-    if value not between 0 and 1 then
-      perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1', name), name);
-    end if;
-  end loop;
+  perform search.check_weights(to_jsonb(settings), '{match_weight,recency_weight,proximity_weight,citation_weight}');
   if settings.match_weight + settings.recency_weight + settings.proximity_weight + settings.citation_weight = 0 then
     perform identity.raise_error('L9VAL', 'match_weight: one of the four weights must be above 0', 'match_weight');
   end if;
 end
 $$;
-
 comment on function find.check_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
--- Inserts the defaults first and locks the row, so that two administrators who change different weights at once both
--- succeed.
-create function public.set_find_settings(
-  match_weight real default null,
-  recency_weight real default null,
-  proximity_weight real default null,
-  citation_weight real default null,
-  half_life_days jsonb default null,
-  tenant_id uuid default null
-)
-returns public.find_settings
+-- Inserts the defaults first and locks the row, so that two administrators who change different weights at once both succeed.
+create function public.set_find_settings(match_weight real default null, recency_weight real default null,
+  proximity_weight real default null, citation_weight real default null, half_life_days jsonb default null,
+  tenant_id uuid default null) returns public.find_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_find_settings.tenant_id);
   settings public.find_settings := find.default_settings();
-  saved public.find_settings;
 begin
   perform administration.require_whole_token(admin);
   settings.tenant_id := admin.target_tenant_id;
   settings.updated_at := now();
   insert into public.find_settings as s select settings.* on conflict do nothing;
   select s.* into settings from public.find_settings s where s.tenant_id = admin.target_tenant_id for update;
-  settings.match_weight := coalesce(set_find_settings.match_weight, settings.match_weight);
-  settings.recency_weight := coalesce(set_find_settings.recency_weight, settings.recency_weight);
-  settings.proximity_weight := coalesce(set_find_settings.proximity_weight, settings.proximity_weight);
-  settings.citation_weight := coalesce(set_find_settings.citation_weight, settings.citation_weight);
+  settings := jsonb_populate_record(settings, jsonb_strip_nulls(jsonb_build_object(
+    'match_weight', set_find_settings.match_weight, 'recency_weight', set_find_settings.recency_weight,
+    'proximity_weight', set_find_settings.proximity_weight, 'citation_weight', set_find_settings.citation_weight)));
   perform find.check_settings(settings);
   settings.half_life_days := search.changed_half_lives(settings.half_life_days, set_find_settings.half_life_days);
-  update public.find_settings s
-  set match_weight = settings.match_weight, recency_weight = settings.recency_weight,
-    proximity_weight = settings.proximity_weight, citation_weight = settings.citation_weight,
-    half_life_days = settings.half_life_days, updated_at = clock_timestamp()
+  settings.updated_at := clock_timestamp();
+  update public.find_settings s set (
+    tenant_id, match_weight, recency_weight, proximity_weight, citation_weight, half_life_days, updated_at) = (select settings.*)
   where s.tenant_id = admin.target_tenant_id
-  returning s.* into saved;
-  return saved;
+  returning s.* into settings;
+  return settings;
 end
 $$;
-
 comment on function public.set_find_settings is
-  'Changes the given weights and half-lives of memory_find in a tenant, from the next call on. The weights count '
-  'relative to their sum. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose '
-  'token covers all scopes and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the '
-  'only way to change settings.';
-
+  'Changes the given weights and half-lives of memory_find in a tenant, from the next call on. The weights count relative to '
+  'their sum. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes '
+  'and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 grant execute on function public.set_find_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/020-set-find-settings.sql
 --! Included 155-find/030-score.sql
 -- The ranking of memory_find. These functions are pure: the same arguments give the same score, in any tenant and at any time.
 -- They set no search_path, so that they are inlined; their bodies were parsed when they were created.
-
-create function find.proximity(
-  project_id text, branch text, org_id uuid, asked_project text, asked_branch text, own_org uuid)
+create function find.proximity(project_id text, branch text, org_id uuid, asked_project text, asked_branch text, own_org uuid)
 returns real
 language sql immutable parallel safe
 return case
@@ -23851,35 +23259,23 @@ return case
   when project_id = asked_project then 0.8
   when org_id is not distinct from own_org then 0.5
   else 0 end;
-
 comment on function find.proximity is
-  'How near a memory is to the caller, from 0 to 1: 1 on the branch that was asked for, 0.8 in its project, 0.5 in '
-  'another project of the caller''s org (or of no org, for a caller without one), 0.3 if it belongs to no project, '
-  'else 0.';
+  'How near a memory is to the caller, from 0 to 1: 1 on the branch that was asked for, 0.8 in its project, 0.5 in another '
+  'project of the caller''s org (or of no org, for a caller without one), 0.3 if it belongs to no project, else 0.';
 
-create function find.citation_share(agents bigint)
-returns real
-language sql immutable parallel safe
-return (agents / (agents + 2.0))::real;
+create function find.citation_share(agents bigint) returns real
+language sql immutable parallel safe return (agents / (agents + 2.0))::real;
+comment on function find.citation_share is 'How much rests on a memory: 0.33 for one agent that cites it, 0.5 for two.';
 
-comment on function find.citation_share is
-  'How much rests on a memory, from 0 to 1: 0.33 for one agent that cites it, 0.5 for two, 0.83 for ten. It never '
-  'reaches 1.';
-
-create function find.score(matches real, recency real, proximity real, citations real, weights public.find_settings)
-returns real
+create function find.score(matches real, recency real, proximity real, citations real, weights public.find_settings) returns real
 language sql immutable parallel safe
 return ((weights.match_weight * matches + weights.recency_weight * recency
     + weights.proximity_weight * proximity + weights.citation_weight * citations)
   / (weights.match_weight + weights.recency_weight + weights.proximity_weight + weights.citation_weight))::real;
-
-comment on function find.score is
-  'The score of a hit of memory_find, from 0 to 1: by default 0.4 × matches + 0.3 × recency + 0.2 × proximity + 0.1 '
-  '× citations. matches: the score of words (fast), of words and meaning (hybrid, deep) or of the path (graph), '
-  'relative to this search; recency: search.recency() of the event''s age and the half-life of the kind; proximity: '
-  'find.proximity(); citations: find.citation_share(). Each is from 0 to 1, and the weights count relative to their '
-  'sum.';
-
+comment on function find.score is 'The score of a hit of memory_find, from 0 to 1: by default 0.4 × matches + 0.3 × recency + '
+  '0.2 × proximity + 0.1 × citations. matches: the score of words (fast), of words and meaning (hybrid, deep) or of the path '
+  '(graph), relative to this search; recency: search.recency() of the event''s age and the half-life of the kind; proximity: '
+  'find.proximity(); citations: find.citation_share(). Each is from 0 to 1, and the weights count relative to their sum.';
 grant execute on function find.proximity, find.citation_share, find.score to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/030-score.sql
 --! Included 155-find/040-confidence.sql
@@ -23887,8 +23283,7 @@ grant execute on function find.proximity, find.citation_share, find.score to l9_
 -- hits that it returns.
 
 -- Without search_path, so that it is inlined: a call takes several times as long as the sum.
-create function find.confidence(relevance real, word_share real, path real default null, lead real default 0)
-returns real
+create function find.confidence(relevance real, word_share real, path real default null, lead real default 0) returns real
 language sql immutable parallel safe
 return (1 - (1 - 1 / (1 + exp(-case
   -- A lead is limited to those of the judged hits: beyond them they say nothing.
@@ -23896,83 +23291,54 @@ return (1 - (1 - 1 / (1 + exp(-case
   else -1.78 + 0.08 * ln(greatest(relevance, 1e-6) / greatest(1 - relevance, 1e-6))
     + 1.42 * coalesce(word_share, 0) + 3.41 * least(greatest(coalesce(lead, 0), -0.6), 0.4)
   end))) * (1 - 0.5 * coalesce(path, 0)))::real;
-
 comment on function find.confidence is
-  'How likely a memory is relevant, from 0 to 1: rises with its relevance by the map of the embedding model (null: '
-  'not compared by vectors), the share of the query''s words that it has (weighed by rarity), the confidence of a '
-  'path from an entity of the query, and its lead: by how much its match is above that of the next best memory, or '
-  'below that of the best one (negative). By logistic regressions of judged hits of Cranfield and QMSum and of hits '
-  'of questions about another subject (npm run eval -- confidence); the path adds half of what is missing to 1, '
-  'which was not measured. Low for all means that nothing fits.';
-
+  'How likely a memory is relevant, from 0 to 1: rises with its relevance by the map of the embedding model (null: not compared '
+  'by vectors), the share of the query''s words that it has (weighed by rarity), the confidence of a path from an entity of the '
+  'query, and its lead: by how much its match is above that of the next best memory, or below that of the best one (negative). '
+  'By logistic regressions of judged hits of Cranfield and QMSum and of hits of questions about another subject (npm run eval -- '
+  'confidence); the path adds half of what is missing to 1, which was not measured. Low for all means that nothing fits.';
 grant execute on function find.confidence to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/040-confidence.sql
 --! Included 155-find/050-find-types.sql
--- The types of memory_find: what callers get (found_memory, find_suggestion, find_result), and what its steps hand
--- on.
-
-create type public.found_memory as (
-  packet_id uuid,
-  access_id uuid,
-  kind text,
-  title text,
-  snippet text,
-  score real,
-  confidence real,
-  fields jsonb,
-  is_cut boolean,
-  scope text,
-  project_id text,
-  branch text,
-  updated_at timestamptz,
-  route_used text,
-  explanation jsonb,
-  standing public.standing
-);
-
+-- The types of memory_find: what callers get (found_memory, find_suggestion, find_result), and what its steps hand on.
+create type public.found_memory as (packet_id uuid, access_id uuid, kind text, title text, snippet text, score real,
+  confidence real, fields jsonb, is_cut boolean, scope text, project_id text, branch text, updated_at timestamptz,
+  route_used text, explanation jsonb, standing public.standing);
 comment on type public.found_memory is 'A memory that memory_find found.';
 comment on column public.found_memory.packet_id is 'The memory.';
 comment on column public.found_memory.access_id is 'Identifies this hit of this call. Pass it to record_feedback.';
 comment on column public.found_memory.kind is 'Kind of the memory.';
 comment on column public.found_memory.title is 'Title of the memory; null if its kind has none.';
-comment on column public.found_memory.snippet is
-  'The part that matched best, with words of the query between ** and **.';
+comment on column public.found_memory.snippet is 'The part that matched best, with words of the query between ** and **.';
 comment on column public.found_memory.score is
-  'From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It compares the hits of one call with '
-  'each other.';
+  'From 0 to 1: the weighted sum of find.score(), by which hits are ordered. It compares the hits of one call with each other.';
 comment on column public.found_memory.confidence is
   'How likely the memory is relevant to the query, from 0 to 1; null without a query.';
-comment on column public.found_memory.fields is
-  'The structured fields of the memory, as in its envelope, without its text.';
+comment on column public.found_memory.fields is 'The structured fields of the memory, as in its envelope, without its text.';
 comment on column public.found_memory.is_cut is
-  'True if fields are shortened or left out, because they are long or max_tokens leaves no room. get_memory returns '
-  'them.';
+  'True if fields are shortened or left out, because they are long or max_tokens leaves no room. get_memory returns them.';
 comment on column public.found_memory.scope is 'Scope of the memory, which decides which callers can read it.';
 comment on column public.found_memory.project_id is 'Project of the memory; null in scope global.';
 comment on column public.found_memory.branch is 'Branch of the memory; null means every branch.';
 comment on column public.found_memory.updated_at is 'Time when the memory was last changed.';
 comment on column public.found_memory.route_used is
   'How it was found: fast, hybrid, graph, deep, or newest if there was no query.';
-comment on column public.found_memory.standing is
-  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits '
-  'that superseded it.';
+comment on column public.found_memory.standing is 'Whose word the memory is, and what has superseded it. A hit that is '
+  'superseded comes after those of the hits that superseded it.';
 comment on column public.found_memory.explanation is
-  'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what '
-  'it was made from), confidence (what it was computed from), search (as in search_memory) and, of a hit that comes '
-  'after what superseded it, superseded (by, and the score that it had before). Otherwise null.';
+  'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made '
+  'from), confidence (what it was computed from), search (as in search_memory) and, of a hit that comes after what superseded '
+  'it, superseded (by, and the score that it had before). Otherwise null.';
 
 create type public.find_suggestion as (reason text, value text, hits integer);
-
 comment on type public.find_suggestion is 'What to try instead of a call of memory_find that found little.';
-comment on column public.find_suggestion.reason is
-  'spelling: value is a corrected query. kind, branch: value is another kind or branch. archived: there are '
-  'archived memories, which include_archived finds; value is empty.';
+comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or '
+  'branch. archived: there are archived memories, which include_archived finds; value is empty.';
 comment on column public.find_suggestion.value is 'The query, kind or branch to try.';
 comment on column public.find_suggestion.hits is
   'How many memories this finds by words, at most 100, among those that the caller may read.';
 
 create type public.find_result as (hits public.found_memory[], suggestions public.find_suggestion[], searched jsonb);
-
 comment on type public.find_result is
   'Hits, best first, and what was searched, so that an empty result is not mistaken for a missing permission.';
 comment on column public.find_result.hits is 'The hits, best first.';
@@ -23981,37 +23347,16 @@ comment on column public.find_result.searched is
   'mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), '
   'scopes, projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant '
   'than the min_relevance of the search settings), vectors (used, unavailable or not asked for), entities (those '
-  'that the query names, if relations were followed), cut (what max_tokens removed) and notice. With vector_follows '
-  'possibly only needs_vector.';
+  'that the query names, if relations were followed), cut (what max_tokens removed) and notice. With retry_for '
+  'possibly only retry: vector or model.';
 
-create type find.find_filter as (
-  kinds text[],
-  project_id text,
-  branch text,
-  scopes text[],
-  since timestamptz,
-  until timestamptz,
-  "where" jsonb,
-  hides_archived boolean
-);
-
+create type find.find_filter as (kinds text[], project_id text, branch text, scopes text[], since timestamptz, until timestamptz,
+  "where" jsonb, hides_archived boolean);
 comment on type find.find_filter is 'What memory_find narrows its search to; null: no condition.';
 
-create type find.candidates as (
-  ids uuid[],
-  scores real[],
-  relevances real[],
-  chunks integer[],
-  paths search.ranked_memories,
-  explanations jsonb[],
-  considered integer,
-  left_out integer,
-  request search.search_request
-);
-
-comment on type find.candidates is
-  'The answer of the retrievers: the memories that match best, with their scores, and the request with what was '
-  'decided meanwhile.';
+create type find.candidates as (ids uuid[], scores real[], relevances real[], chunks integer[], paths search.ranked_memories,
+  explanations jsonb[], considered integer, left_out integer, request search.search_request);
+comment on type find.candidates is 'The answer of the retrievers: the best memories, their scores, and the request by then.';
 comment on column find.candidates.relevances is
   'Relevance by the map of the embedding model; null for what was not compared by vectors.';
 comment on column find.candidates.paths is
@@ -24021,37 +23366,26 @@ comment on column find.candidates.considered is 'How many candidates these were 
 --! Included 155-find/060-choose-route.sql
 -- Decides from the form of a query how memory_find searches for it. memory_find calls choose_route(), and its ranking
 -- looks for quoted phrases by the same functions.
-
-create function find.plain_text(text text)
-returns text
+create function find.plain_text(text text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.btrim(pg_catalog.regexp_replace(
   words.fold(pg_catalog.normalize(words.without_invisible(text), 'NFKC')), '\s+', ' ', 'g'));
+comment on function find.plain_text is 'A text in the form of words.fold(), with single spaces, in which phrases are looked for.';
 
-comment on function find.plain_text is
-  'A text in the form of words.fold(), with single spaces, in which phrases are looked for.';
-
-create function find.quoted_phrases(query text)
-returns text[]
+create function find.quoted_phrases(query text) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
   select find.plain_text(coalesce(m.parts[1], m.parts[2]))
   from pg_catalog.regexp_matches(query, '"([^"]*[^"[:space:]][^"]*)"|“([^”]*[^”[:space:]][^”]*)”', 'g') as m (parts));
+comment on function find.quoted_phrases is 'The phrases between quotation marks in a query, in the form of find.plain_text().';
 
-comment on function find.quoted_phrases is
-  'The phrases that a query has between quotation marks, in the form of find.plain_text().';
-
-create function find.has_phrases(text text, phrases text[])
-returns boolean
+create function find.has_phrases(text text, phrases text[]) returns boolean
 language sql immutable parallel safe set search_path = ''
 return not exists (
   select from pg_catalog.unnest(phrases) as p (phrase) where pg_catalog.strpos(find.plain_text(text), p.phrase) = 0);
+comment on function find.has_phrases is 'True if a text has all of these phrases, ignoring case, accents and white space.';
 
-comment on function find.has_phrases is
-  'True if a text contains all of these phrases word for word, ignoring case, accents and white space.';
-
-create function find.looks_exact(query text)
-returns boolean
+create function find.looks_exact(query text) returns boolean
 language sql immutable parallel safe set search_path = ''
 return find.quoted_phrases(query) <> '{}' or (
   select pg_catalog.count(*) between 1 and 3 and pg_catalog.bool_and(
@@ -24060,21 +23394,15 @@ return find.quoted_phrases(query) <> '{}' or (
     or t.token ~ '^(?=.*[0-9])[0-9a-f]{7,64}$' or t.token ~ '^[A-Z]+[0-9][A-Z0-9]*$'
     or t.token ~ '^--?[a-z]' or t.token ~ '^#[0-9]+$' or t.token ~ '^\.?[A-Za-z0-9-]+\.[A-Za-z][A-Za-z0-9]*$')
   from pg_catalog.regexp_split_to_table(pg_catalog.btrim(query, e' \t\r\n'), '\s+') as t (token));
+comment on function find.looks_exact is 'True if a query has a quoted phrase, or is one to three identifiers or paths.';
 
-comment on function find.looks_exact is
-  'True if a query has a quoted phrase, or consists of one to three identifiers or paths: then its words say '
-  'exactly what is meant.';
-
-create function find.asks_for_relations(query text)
-returns boolean
+create function find.asks_for_relations(query text) returns boolean
 language sql immutable parallel safe
-return query ~* '\m(depend(s|ed|ing|ent|ents|ency|encies)?|rel(y|ies|ying)) (up)?on\M|\m(dependenc(y|ies)|dependents?) of\M|\m(relat(ed|es)|link(ed|s)|connect(ed|s)) (to|with)\M|\m(used|called|owned|affected|impacted|blocked|caused) by\M';
+return query ~* ('\m(depend(s|ed|ing|ent|ents|ency|encies)?|rel(y|ies|ying)) (up)?on\M|\m(dependenc(y|ies)|dependents?) of\M'
+  '|\m(relat(ed|es)|link(ed|s)|connect(ed|s)) (to|with)\M|\m(used|called|owned|affected|impacted|blocked|caused) by\M');
+comment on function find.asks_for_relations is 'True if a query asks how things are related, as in "what depends on billing?".';
 
-comment on function find.asks_for_relations is
-  'True if a query asks how things are related, as in "what depends on billing?".';
-
-create function find.choose_route(query text, mode text)
-returns text
+create function find.choose_route(query text, mode text) returns text
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -24086,21 +23414,15 @@ begin
     else 'hybrid' end;
 end
 $$;
-
-comment on function find.choose_route is
-  'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query looks exact, graph if it '
-  'asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
-
-grant execute on function
-  find.plain_text, find.quoted_phrases, find.has_phrases, find.looks_exact, find.asks_for_relations, find.choose_route
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function find.choose_route is 'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query '
+  'looks exact, graph if it asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
+grant execute on function find.plain_text, find.quoted_phrases, find.has_phrases, find.looks_exact, find.asks_for_relations,
+  find.choose_route to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/060-choose-route.sql
 --! Included 155-find/070-open-find.sql
 -- The beginning of memory_find: a request as open_search() makes it, changed to what find.rank_hits() needs.
 -- memory_find calls open_find() for each route; find.suggest() narrows to other filters.
-
-create function find.narrowed_to(request search.search_request, filter find.find_filter)
-returns search.search_request
+create function find.narrowed_to(request search.search_request, filter find.find_filter) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -24121,8 +23443,8 @@ begin
   request.word_filter.until := filter.until;
   request.word_filter.fields := fields;
   request.word_filter.hides_archived := filter.hides_archived;
-  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id, filter.branch), field_conditions,
-    search.archived_condition('p', filter.hides_archived));
+  request.current_condition := concat_ws(' and ', search.own_conditions('p', filter.scopes, filter.project_id, filter.branch),
+    field_conditions, search.archived_condition('p', filter.hides_archived));
   request.current_or_past_condition := request.current_condition;
   request.range_condition := concat_ws(' and ',
     case when filter.since is not null then format('p."timestamp" >= %L', filter.since) end,
@@ -24130,24 +23452,20 @@ begin
   return request;
 end
 $$;
-
 comment on function find.narrowed_to is 'Adds the conditions of a filter to a search.';
 
 -- The ranking comes later and looks at more than k hits, so the search is told to return more of them, without texts
 -- and without boosts of its own.
-create function find.open_find(
-  query text, k integer, route text, filter find.find_filter, query_vector extensions.vector, model text, max_tokens integer,
-  is_explained boolean)
-returns search.search_request
+create function find.open_find(query text, k integer, route text, filter find.find_filter, query_vector extensions.vector,
+  model text, max_tokens integer, is_explained boolean) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   request search.search_request := search.open_search(
     query, k,
     jsonb_strip_nulls(jsonb_build_object(
-      'scopes', to_jsonb(filter.scopes), 'project_id', filter.project_id, 'branch', filter.branch, 'kinds', to_jsonb(filter.kinds),
-      'since', filter.since, 'until', filter.until, 'where', nullif(filter."where", '{}'),
+      'scopes', to_jsonb(filter.scopes), 'project_id', filter.project_id, 'branch', filter.branch,
+      'kinds', to_jsonb(filter.kinds), 'since', filter.since, 'until', filter.until, 'where', nullif(filter."where", '{}'),
       'include_archived', nullif(not filter.hides_archived, false))),
     filter.scopes, filter.project_id, query_vector, model, max_tokens,
     mode => case route when 'fast' then 'lexical' when 'graph' then 'graph' else 'hybrid' end,
@@ -24174,18 +23492,12 @@ begin
   return find.narrowed_to(request, filter);
 end
 $$;
-
-comment on function find.open_find is
-  'Begins a search on a route: checks its arguments, and says which candidates are wanted. Errors: L9VAL, L9LIM, '
-  'L9AUT.';
-
+comment on function find.open_find is 'Begins a search on a route: checks its arguments, and says which candidates are wanted.';
 grant execute on function find.narrowed_to, find.open_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/070-open-find.sql
 --! Included 155-find/080-find-candidates.sql
 -- Runs the retrievers that a route of memory_find asks for. memory_find calls find_candidates().
-
-create function find.best_by_words(request search.search_request)
-returns find.candidates
+create function find.best_by_words(request search.search_request) returns find.candidates
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -24212,20 +23524,18 @@ begin
   request.word_weights := scored.weights;
   answer.ids := (scored.words).ids[:request.k];
   answer.scores := array(
-    select s.score / (scored.words).scores[1] from unnest((scored.words).scores[:request.k]) with ordinality as s (score, place) order by s.place);
+    select s.score / (scored.words).scores[1] from unnest((scored.words).scores[:request.k]) with ordinality as s (score, place)
+    order by s.place);
   answer.considered := coalesce(cardinality((scored.words).ids), 0);
   answer.request := request;
   return answer;
 end
 $$;
-
-comment on function find.best_by_words is
-  'The memories that match best by their words alone, with BM25 scores relative to the best.';
+comment on function find.best_by_words is 'The memories that match best by words, with BM25 scores relative to the best.';
 
 -- Route graph fuses only what the graph found; the other routes run find_hits(), to which deep gives the memories of
 -- the graph as one more retriever.
-create function find.best_of_all(request search.search_request, route text)
-returns find.candidates
+create function find.best_of_all(request search.search_request, route text) returns find.candidates
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -24263,28 +23573,17 @@ begin
   return answer;
 end
 $$;
+comment on function find.best_of_all is 'The memories that match best by words and meaning, relations, or all, or the newest.';
 
-comment on function find.best_of_all is
-  'The memories that match best by words and meaning (route hybrid), by relations (graph) or by all of these '
-  '(deep); of route newest, the newest.';
-
-create function find.find_candidates(request search.search_request, route text)
-returns find.candidates
+create function find.find_candidates(request search.search_request, route text) returns find.candidates
 language sql stable set search_path = ''
 return case route when 'fast' then find.best_by_words(request) else find.best_of_all(request, route) end;
-
 comment on function find.find_candidates is 'Runs the retrievers of a route.';
-
-grant execute on function
-  find.best_by_words, find.best_of_all, find.find_candidates
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function find.best_by_words, find.best_of_all, find.find_candidates to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/080-find-candidates.sql
 --! Included 155-find/090-rank-hits.sql
--- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after
--- each route.
-
-create function find.lean_fields(fields jsonb)
-returns jsonb
+-- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after each route.
+create function find.lean_fields(fields jsonb) returns jsonb
 language sql immutable parallel safe
 return (
   select coalesce(pg_catalog.jsonb_object_agg(f.key, case
@@ -24292,25 +23591,19 @@ return (
     else pg_catalog.to_jsonb(pg_catalog.left(f.value #>> '{}', 200) || '…') end), '{}')
   from pg_catalog.jsonb_each(fields) as f
   where pg_catalog.octet_length(f.value::text) <= 1000 or pg_catalog.jsonb_typeof(f.value) = 'string');
-
-comment on function find.lean_fields is
-  'Fields of a memory in a form that fits among hits: long texts are cut, long lists and objects left out.';
+comment on function find.lean_fields is 'Fields of a memory for a hit: long texts are cut, long lists and objects left out.';
 
 create type find.ranked as (hits public.found_memory[], left_out integer);
-
-comment on type find.ranked is
-  'Hits, best first, and how many of the candidates were left out because they are not relevant.';
+comment on type find.ranked is 'Hits, best first, and how many of the candidates were left out because they are not relevant.';
 
 -- One statement: measure each candidate, let quoted phrases decide, score, take the k best, and only for these make
 -- snippets and fields.
-create function find.rank_hits(found find.candidates, route text, k integer)
-returns find.ranked
+create function find.rank_hits(found find.candidates, route text, k integer) returns find.ranked
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The plan does not depend on the request, and planning takes longer than running it.
 set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_variable
 declare
   max_citations constant integer := 1000;
   request constant search.search_request := found.request;
@@ -24330,8 +23623,8 @@ begin
       as h (packet_id, score, relevance, chunk_index, explanation)
     left join unnest((found.paths).ids, (found.paths).scores) as g (id, score) on g.id = h.packet_id
   ), measured as (
-    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp", h.half_life_days,
-      search.recency(now() - p."timestamp", h.half_life_days) as recency,
+    select f.*, p.packet_type, p.title, p.envelope, p.scope, p.project_id, p.branch, p.updated_at, p."timestamp",
+      h.half_life_days, search.recency(now() - p."timestamp", h.half_life_days) as recency,
       (select (sum(w.weight) filter (where u.words[1] @@ w.test) / nullif(sum(w.weight), 0))::real from asked w) as word_share,
       find.proximity(p.project_id, p.branch, p.org_id, request.project_id, request.branch, own_org) as proximity,
       find.citation_share(r.agents) as citation_share, r.agents,
@@ -24345,10 +23638,10 @@ begin
       from (
         (select packets.text_writer(m) as agent
          from importance.memory_citations c join public.packet_store m on m.packet_id = c.cited_by
-         where c.packet_id = f.packet_id and c.content_hash = own.content_hash and packets.text_writer(m) not in (own.writer, 'job')
+         where c.packet_id = f.packet_id and c.content_hash = own.content_hash
+           and packets.text_writer(m) not in (own.writer, 'job')
          limit max_citations)
-        union all
-        (select e.agent from public.fact_evidence e
+        union all (select e.agent from public.fact_evidence e
          where e.packet_id = f.packet_id and e.content_hash = own.content_hash and e.agent <> own.writer
          limit max_citations)
       ) a
@@ -24356,7 +23649,8 @@ begin
     -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
     cross join lateral (select array[p.words] as words offset 0) u
     cross join lateral (
-      select coalesce(weights.half_life_days ->> p.packet_type, weights.half_life_days ->> 'default')::double precision as half_life_days
+      select coalesce(weights.half_life_days ->> p.packet_type,
+        weights.half_life_days ->> 'default')::double precision as half_life_days
     ) h
   ), matched as (
     select m.*, case when m.has_phrases or not bool_or(m.has_phrases) over () then m.score else 0 end as match from measured m
@@ -24372,7 +23666,8 @@ begin
     limit k
   ), shown as materialized (
     -- Most memories have nothing beside their content.
-    select b.*, b.envelope ->> 'content' as content, f.all_fields, case when f.all_fields = '{}' then f.all_fields else find.lean_fields(f.all_fields) end as fields
+    select b.*, b.envelope ->> 'content' as content, f.all_fields,
+      case when f.all_fields = '{}' then f.all_fields else find.lean_fields(f.all_fields) end as fields
     from best b
     cross join lateral (select b.envelope - 'content' as all_fields offset 0) f
   )
@@ -24399,18 +23694,14 @@ begin
   return answer;
 end
 $$;
-
 comment on function find.rank_hits is
-  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the '
-  'agents other than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
-
+  'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other '
+  'than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
 grant execute on function find.lean_fields, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/090-rank-hits.sql
 --! Included 155-find/100-suggest.sql
 -- What a caller may try instead, when little was found. Every word and count comes from rows that the caller may read.
-
-create function find.known_words(request search.search_request)
-returns text[]
+create function find.known_words(request search.search_request) returns text[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 as $$
 declare
@@ -24436,8 +23727,7 @@ begin
       (select r.source_normalized as name from public.entity_relationships r
        where r.tenant_id = (request.caller).tenant_id and (r.ttl is null or r.ttl > now())
        order by r.source_normalized, r.relationship_id limit max_entities)
-      union all
-      (select r.target_normalized from public.entity_relationships r
+      union all (select r.target_normalized from public.entity_relationships r
        where r.tenant_id = (request.caller).tenant_id and (r.ttl is null or r.ttl > now())
        order by r.target_normalized, r.relationship_id limit max_entities)
     ) s);
@@ -24447,26 +23737,20 @@ begin
     where length(w.word) between 4 and 40 and w.word !~ '^[0-9]+$');
 end
 $$;
+comment on function find.known_words is 'Words of the titles and tags of the newest 1,000 memories that the caller may read, of '
+  'the beginnings of the newest 300, and of the entities that it may read, without repeats.';
 
-comment on function find.known_words is
-  'Words of the titles and tags of the newest 1,000 memories that the caller may read, of the beginnings of the '
-  'newest 300, and of the entities that it may read, without repeats.';
-
-create function find.are_neighbours(one text, other text)
-returns boolean
+create function find.are_neighbours(one text, other text) returns boolean
 language sql immutable parallel safe
 -- The letters around each key of the keyboards that most people write on.
 return pg_catalog.strpos((array[
   'qwsz', 'vghn', 'xdfv', 'erfcxs', 'wsdr', 'rtgvcd', 'tyhbvf', 'yujnbg', 'ujko', 'uikmnh', 'iolmj', 'opk', 'njk', 'bhjm', 'iklp',
   'ol', 'wa', 'etdf', 'awedxz', 'ryfg', 'yihj', 'cfgb', 'qeas', 'zsdc', 'tughz', 'asxty'])
   [pg_catalog.ascii(one) - 96], other) > 0;
-
-comment on function find.are_neighbours is
-  'True if two lower-case letters of English are beside each other on a keyboard.';
+comment on function find.are_neighbours is 'True if two lower-case letters of English are beside each other on a keyboard.';
 
 -- Skips what both words begin and end with, and looks at the few letters that are left.
-create function find.is_one_slip(written text, meant text)
-returns boolean
+create function find.is_one_slip(written text, meant text) returns boolean
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -24497,13 +23781,9 @@ begin
     and find.are_neighbours(substr(written, before + 1, 1), substr(meant, before + 1, 1));
 end
 $$;
+comment on function find.is_one_slip is 'True if two words differ by letters swapped, missing, added or of a neighbouring key.';
 
-comment on function find.is_one_slip is
-  'True if a word is another one with two letters swapped, a letter missing or too many, or the letter of a '
-  'neighbouring key.';
-
-create function find.correction_of(word text, known text[])
-returns text
+create function find.correction_of(word text, known text[]) returns text
 language sql stable parallel safe set search_path = ''
 begin atomic
   select c.candidate
@@ -24520,14 +23800,11 @@ begin atomic
   order by m.is_one_slip desc, m.similarity desc, c.candidate collate "C"
   limit 1;
 end;
-
-comment on function find.correction_of is
-  'The known word that was probably meant: one that is_one_slip() away or, of a word of at least eight letters, the '
-  'most similar one (pg_trgm, at least 0.4). Null if there is none.';
+comment on function find.correction_of is 'The known word that was probably meant: one that is_one_slip() away or, of a word of '
+  'at least eight letters, the most similar one (pg_trgm, at least 0.4). Null if there is none.';
 
 -- Only words that no memory of the search has are replaced, so that a rare word is never corrected to a frequent one.
-create function find.corrected(request search.search_request)
-returns text
+create function find.corrected(request search.search_request) returns text
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -24543,7 +23820,8 @@ begin
   filter.project_id := request.project_id;
   filter.is_exact_place := false;
   for word in
-    select lower(t.token) from regexp_split_to_table(left(request.query, 500), '[^[:alnum:]]+') with ordinality as t (token, place)
+    select lower(t.token) from regexp_split_to_table(left(request.query, 500), '[^[:alnum:]]+')
+    with ordinality as t (token, place)
     where length(t.token) between 4 and 40 and t.token !~ '[0-9]'
     group by 1 order by min(t.place) limit max_words
   loop
@@ -24561,13 +23839,9 @@ begin
   return nullif(answer, request.query);
 end
 $$;
+comment on function find.corrected is 'The query with unknown words replaced by their correction_of(); null if there is none.';
 
-comment on function find.corrected is
-  'The query with each word that no memory of the search has replaced by its correction_of(). Null if there is '
-  'none.';
-
-create function find.matches_elsewhere(request search.search_request, max_matches integer)
-returns uuid[]
+create function find.matches_elsewhere(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -24591,13 +23865,10 @@ begin
       and search.word_share(p.words, tests, scored.weights) >= request.min_relevance);
 end
 $$;
-
-comment on function find.matches_elsewhere is
-  'At most so many memories that match a search by their words or, without a query, its filters.';
+comment on function find.matches_elsewhere is 'At most so many memories that match by words or, without a query, filters.';
 
 -- A memory that fails two of the conditions is left out, because leaving out one of them would not find it.
-create function find.count_elsewhere(ids uuid[], filter find.find_filter)
-returns public.find_suggestion[]
+create function find.count_elsewhere(ids uuid[], filter find.find_filter) returns public.find_suggestion[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
@@ -24606,7 +23877,8 @@ begin
   return array(
     with compared as (
       select p.packet_type, p.branch, coalesce(p.packet_type <> all (filter.kinds), false) as is_other_kind,
-        coalesce(p.branch <> filter.branch, false) as is_other_branch, filter.hides_archived and coalesce(p.archived_at <= now(), false) as is_archived
+        coalesce(p.branch <> filter.branch, false) as is_other_branch,
+        filter.hides_archived and coalesce(p.archived_at <= now(), false) as is_archived
       from public.packet_store p
       where p.packet_id = any (ids)
     ), counted as (
@@ -24626,17 +23898,13 @@ begin
     order by array_position(array['kind', 'branch', 'archived'], c.reason), c.place);
 end
 $$;
-
-comment on function find.count_elsewhere is
-  'How many of these memories are found if one condition is left out: the kinds, the branch, or that archived ones '
-  'are left out. At most three other kinds and three other branches.';
+comment on function find.count_elsewhere is 'How many of these memories are found if one condition is left out: the kinds, the '
+  'branch, or that archived ones are left out. At most three other kinds and three other branches.';
 
 -- One search with all conditions left out is enough as long as it finds fewer memories than its limit.
-create function find.found_elsewhere(request search.search_request, filter find.find_filter)
-returns uuid[]
+create function find.found_elsewhere(request search.search_request, filter find.find_filter) returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   max_matches constant integer := 100;
   wider find.find_filter := filter;
@@ -24673,16 +23941,12 @@ begin
   return ids;
 end
 $$;
+comment on function find.found_elsewhere is 'The memories that a search finds if conditions are left out: by one search if they '
+  'are fewer than 100, otherwise by one search for each condition.';
 
-comment on function find.found_elsewhere is
-  'The memories that a search finds if conditions are left out: by one search if they are fewer than 100, otherwise '
-  'by one search for each condition.';
-
-create function find.suggest(request search.search_request, filter find.find_filter)
-returns public.find_suggestion[]
+create function find.suggest(request search.search_request, filter find.find_filter) returns public.find_suggestion[]
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   respelled search.search_request;
   corrected text;
@@ -24705,19 +23969,13 @@ begin
   return suggestions || find.count_elsewhere(find.found_elsewhere(request, filter), filter);
 end
 $$;
-
-comment on function find.suggest is
-  'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, '
-  'in which the query finds something, with how many memories each finds (at most 100).';
-
-grant execute on function
-  find.known_words, find.are_neighbours, find.is_one_slip, find.correction_of, find.corrected, find.matches_elsewhere,
-  find.count_elsewhere, find.found_elsewhere, find.suggest
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function find.suggest is 'What to try instead: a corrected spelling that finds something, and other kinds and '
+  'branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
+grant execute on function find.known_words, find.are_neighbours, find.is_one_slip, find.correction_of, find.corrected,
+  find.matches_elsewhere, find.count_elsewhere, find.found_elsewhere, find.suggest to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/100-suggest.sql
 --! Included 155-find/110-fit-hits.sql
 -- Trims the hits of memory_find to the tokens that its caller has room for. close_find() calls it.
-
 create function find.fit_hits(hits public.found_memory[], max_tokens integer, out fitted public.found_memory[], out cut jsonb)
 language plpgsql immutable parallel safe set search_path = ''
 as $$
@@ -24754,14 +24012,11 @@ begin
     end if;
   end loop;
   cut := jsonb_build_object(
-    'max_tokens', max_tokens, 'tokens', used, 'without_fields', without_fields, 'left_out', cardinality(hits) - cardinality(fitted));
+    'max_tokens', max_tokens, 'tokens', used, 'without_fields', without_fields,
+    'left_out', cardinality(hits) - cardinality(fitted));
 end
 $$;
-
-comment on function find.fit_hits is
-  'Trims hits to about max_tokens: first the fields of the last hits are left out, then hits. cut: how many of '
-  'each; null without a limit.';
-
+comment on function find.fit_hits is 'Trims hits to about max_tokens: fields of the last hits, then hits. cut: how many of each.';
 grant execute on function find.fit_hits to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/110-fit-hits.sql
 --! Included 155-find/120-close-find.sql
@@ -24795,11 +24050,7 @@ begin
   return result;
 end
 $$;
-
-comment on function find.close_find is
-  'Ends a call of memory_find: adds the standing of its hits, trims them, fills searched, and writes the audit row '
-  'and the access log.';
-
+comment on function find.close_find is 'Ends a call of memory_find: standing, trimming, searched, audit row and access log.';
 grant execute on function find.close_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/120-close-find.sql
 --! Included 155-find/130-memory-find.sql
@@ -24821,21 +24072,20 @@ create function public.memory_find(
   explain boolean default false,
   query_vector extensions.vector default null,
   model text default null,
-  vector_follows boolean default false,
-  include_archived boolean default false
+  include_archived boolean default false,
+  retry_for text[] default '{}'
 )
 returns public.find_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
   filter constant find.find_filter := row(
     identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch), identity.given_list(scopes), since, until,
     "where", include_archived is not true);
-  waits_for_vector constant boolean := coalesce(vector_follows, false) and query_vector is null;
-  needs_vector constant public.find_result := row('{}', '{}', '{"needs_vector": true}');
+  waits_for_vector constant boolean := query_vector is null and coalesce('vector' = any (retry_for), false);
+  needs_vector constant public.find_result := row('{}', '{}', '{"retry": "vector"}');
   route text;
   routes text[];
   request search.search_request;
@@ -24844,6 +24094,9 @@ declare
 begin
   if mode is null or mode not in ('auto', 'fast', 'deep') then
     perform identity.raise_error('L9VAL', 'mode: must be auto, fast or deep', 'mode');
+  end if;
+  if search.is_stale(memory_find.query_vector, memory_find.model, memory_find.retry_for) then
+    return row('{}', '{}', '{"retry": "model"}')::public.find_result;
   end if;
   route := find.choose_route(query, mode);
   request := find.open_find(query, k, route, filter, query_vector, model, max_tokens, explain);
@@ -24864,66 +24117,52 @@ begin
     routes := routes || 'deep'::text;
   end if;
   return find.close_find(
-    found, ranked, case when cardinality(ranked.hits) < least(few, k) then find.suggest(found.request, filter) else '{}' end, k, mode, routes);
+    found, ranked, case when cardinality(ranked.hits) < least(few, k) then find.suggest(found.request, filter) else '{}' end, k,
+    mode, routes);
 end
 $$;
 
 comment on function public.memory_find is
   'Finds memories that the caller may read, ordered by find.score(): match, recency, nearness of project, '
   'citations. Without a query: the newest that match. project_id, branch: also those without one. mode: auto, fast '
-  'or deep. k: 1 to 100. query_vector: made by model; vector_follows: if one is needed, nothing is searched. '
-  'Audited, except where a vector is needed. Errors: L9VAL, L9LIM, L9AUT.';
+  'or deep. k: 1 to 100. query_vector: made by model. retry_for {vector, model}: where a vector is needed, or is of '
+  'a model that does not serve, nothing is searched, and searched.retry says which. Audited, except then. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function public.memory_find to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 155-find/130-memory-find.sql
 --! Included 160-world-model/000-schema.sql
 create schema world_model;
-comment on schema world_model is
-  'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; callers may execute '
-  'only the functions that are granted individually.';
+comment on schema world_model is 'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; '
+  'callers may execute only the functions that are granted individually.';
 grant usage on schema world_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 160-world-model/000-schema.sql
 --! Included 160-world-model/010-limits.sql
 -- Limits and forms that several tables and functions of this chapter share.
-
 create function world_model.max_description_bytes() returns integer language sql immutable parallel safe return 1000;
 
-create function world_model.is_version_number(value text)
-returns boolean
-language sql immutable parallel safe
-return value ~ '^\d{1,9}$';
-
-comment on function world_model.max_description_bytes is
-  'The maximum length of the description of a snapshot, in bytes.';
-comment on function world_model.is_version_number is
-  'True for the number of a version; where a snapshot or a version can be given, any other text must be the id of a '
-  'snapshot.';
-
+create function world_model.is_version_number(value text) returns boolean
+language sql immutable parallel safe return value ~ '^\d{1,9}$';
+comment on function world_model.max_description_bytes is 'The maximum length of the description of a snapshot, in bytes.';
+comment on function world_model.is_version_number is 'True for a version number; another text must be the id of a snapshot.';
 grant execute on function world_model.max_description_bytes, world_model.is_version_number to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/010-limits.sql
 --! Included 160-world-model/015-world-model-settings.sql
 -- Whether facts change the world models of a tenant. Administrators set it over GraphQL and psql, and the triggers of
 -- facts ask takes_facts().
-
 create table public.world_model_settings (
   tenant_id uuid primary key references public.tenants,
   takes_facts boolean not null default true,
   updated_at timestamptz not null default now()
 );
-
-comment on table public.world_model_settings is
-  'Whether facts change the world models of a tenant. Only a tenant that changed the default has a row. '
-  'set_world_model_settings() writes it.';
+comment on table public.world_model_settings is 'Whether facts change the world models of a tenant. Only a tenant that changed '
+  'the default has a row. set_world_model_settings() writes it.';
 comment on column public.world_model_settings.tenant_id is 'The tenant.';
 comment on column public.world_model_settings.takes_facts is
-  'True (the default) if facts that are extracted, or asserted with into_world, change the world model of their '
-  'readers.';
+  'True (the default) if facts that are extracted, or asserted with into_world, change the world model of their readers.';
 comment on column public.world_model_settings.updated_at is 'When the settings last changed.';
-
 call identity.protect_tenant_rows('public.world_model_settings',
   readers => 'Every caller in the tenant may read whether its facts change the world.',
   writers => 'set_world_model_settings() writes the settings, and triggers of facts read them.');
-
 grant select on public.world_model_settings to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_world_model_settings() checks the caller.
 
@@ -24934,7 +24173,6 @@ create function public.set_world_model_settings(takes_facts boolean, tenant_id u
 returns public.world_model_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_world_model_settings.tenant_id);
   saved public.world_model_settings;
@@ -24951,46 +24189,34 @@ begin
   return saved;
 end
 $$;
-
 comment on function public.set_world_model_settings is
-  'Sets whether facts change the world models of a tenant (by default the caller''s own), from the next fact on. '
-  'Values that facts brought into a world before stay there; they still go with their memories and with a '
-  'retraction. For admins with an unlimited token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this '
-  'function writes settings.';
-
+  'Sets whether facts change the world models of a tenant (by default the caller''s own), from the next fact on. Values that '
+  'facts brought into a world before stay there; they still go with their memories and with a retraction. For admins with an '
+  'unlimited token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes settings.';
 grant execute on function public.set_world_model_settings to l9_admin, l9_platform_admin;
 
-create function world_model.takes_facts(tenant_id uuid)
-returns boolean
+create function world_model.takes_facts(tenant_id uuid) returns boolean
 language sql stable set search_path = ''
 return coalesce((select s.takes_facts from public.world_model_settings s where s.tenant_id = takes_facts.tenant_id), true);
-
-comment on function world_model.takes_facts is
-  'True if facts change the world models of this tenant. Not executable by callers.';
+comment on function world_model.takes_facts is 'True if facts change the world models of this tenant.';
 --! EndIncluded 160-world-model/015-world-model-settings.sql
 --! Included 160-world-model/020-worlds.sql
 -- The version counter of each world. Whatever changes a world takes its next version or its lock here first, so that
 -- changes of one world follow one another.
-
 create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0
 );
-
-comment on table world_model.worlds is
-  'The current version number of each world. It is a table of its own so that no version number is used twice, even '
-  'after updates were erased.';
+comment on table world_model.worlds is 'The current version number of each world. It is a table of its own so that no version '
+  'number is used twice, even after updates were erased.';
 comment on column world_model.worlds.state_version is
   'The current version of the world. A transaction that changes the world locks this row.';
-
 call identity.keep_private('world_model.worlds',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 
-create function world_model.lock_world(audience_id uuid)
-returns integer
+create function world_model.lock_world(audience_id uuid) returns integer
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   version integer;
 begin
@@ -24999,16 +24225,11 @@ begin
   return version;
 end
 $$;
+comment on function world_model.lock_world is 'Locks a world until the transaction ends; returns its version, 0 if new.';
 
-comment on function world_model.lock_world is
-  'Locks a world until the end of the transaction and returns its current version, 0 for a new one. Not executable '
-  'by callers.';
-
-create function world_model.take_next_version(audience_id uuid, expected_version integer)
-returns integer
+create function world_model.take_next_version(audience_id uuid, expected_version integer) returns integer
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   version integer := world_model.lock_world(audience_id);
 begin
@@ -25020,15 +24241,11 @@ begin
   return version + 1;
 end
 $$;
-
-comment on function world_model.take_next_version is
-  'Takes the next version number of a world and locks the world until the end of the transaction. Raises L9VAL if '
-  'the current version is not expected_version. Not executable by callers.';
+comment on function world_model.take_next_version is 'Takes a world''s next version and locks it; else raises L9VAL.';
 --! EndIncluded 160-world-model/020-worlds.sql
 --! Included 160-world-model/030-removed-entities.sql
 -- The last versions of entities that were removed. A trigger of world_model_entities writes it; recompute_world() and
 -- merge_into_entity() read it when an entity comes back.
-
 create table world_model.removed_entities (
   audience_id uuid not null references world_model.worlds,
   entity_key text not null,
@@ -25036,39 +24253,30 @@ create table world_model.removed_entities (
   primary key (audience_id, entity_key)
 );
 alter table world_model.removed_entities alter column entity_key set statistics 0;
-
-comment on table world_model.removed_entities is
-  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, '
-  'its version numbers continue.';
-comment on column world_model.removed_entities.entity_key is
-  'The name of the entity, normalised as in entity_id_normalized.';
+comment on table world_model.removed_entities is 'The last version of each removed entity, kept while an update still names the '
+  'entity: if the entity comes back, its version numbers continue.';
+comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
 comment on column world_model.removed_entities.version is 'The last version that the entity had.';
-
 call identity.keep_private('world_model.removed_entities',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 --! EndIncluded 160-world-model/030-removed-entities.sql
 --! Included 160-world-model/040-stale-worlds.sql
 -- A list that is empty outside a statement: the row trigger that moves updates with their memories notes worlds here,
 -- and the statement trigger recomputes each of them once.
-
 create table world_model.stale_worlds (
   audience_id uuid not null,
   state_version integer
 );
-
-comment on table world_model.stale_worlds is
-  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement '
-  'trigger deletes and recomputes them.';
+comment on table world_model.stale_worlds is 'Worlds to recompute before the statement that moves memories ends. A row trigger '
+  'inserts them; a statement trigger deletes and recomputes them.';
 comment on column world_model.stale_worlds.state_version is
   'The version of an update that left the world; null when updates were added or their expiry changed.';
-
 call identity.keep_private('world_model.stale_worlds',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 --! EndIncluded 160-world-model/040-stale-worlds.sql
 --! Included 160-world-model/050-world-model-updates.sql
 -- The event log of worlds, from which all else in this chapter is computed. apply_world_update(), restore_world() and
 -- facts add rows; callers read them over GraphQL.
-
 create table public.world_model_updates (
   update_id uuid primary key default uuidv7(),
   source_packet uuid not null references public.packet_store on delete cascade,
@@ -25087,15 +24295,8 @@ create table public.world_model_updates (
   state_version_before integer not null,
   state_version_after integer not null,
   audience_id uuid not null generated always as (packets.audience_id(tenant_id, org_id, user_id, project_id, scope)) stored,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint world_versions_once unique (audience_id, state_version_after),
   constraint world_versions_rise check (state_version_before >= 0 and state_version_after = state_version_before + 1),
   constraint world_update_type_plain check (insight_type ~ packets.kind_pattern()),
@@ -25105,20 +24306,16 @@ create table public.world_model_updates (
   constraint world_update_restores check (
     (restored_version is null) = (restored_versions is null) and (restored_version is null or insight_type = 'restore'))
 );
-
 alter table public.world_model_updates
   alter column entities set statistics 0, alter column content set statistics 0, alter column outranked set statistics 0,
   alter column insight_type set statistics 0;
-
 create index world_model_updates_source_idx on public.world_model_updates (source_packet);
 create index world_model_updates_readers_idx on public.world_model_updates (tenant_id, scope, applied_at);
 create index world_model_updates_fact_idx on public.world_model_updates (fact_id) where fact_id is not null;
 create index world_model_updates_restores_idx on public.world_model_updates (audience_id, state_version_after)
   where restored_versions is not null;
-
-comment on table public.world_model_updates is
-  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version '
-  'order, an administrator''s before an agent''s, and nothing else.';
+comment on table public.world_model_updates is 'Event log of a world, one insight a row. The current state of the world is the '
+  'fold of these rows in version order, an administrator''s before an agent''s, and nothing else.';
 comment on column public.world_model_updates.update_id is 'UUID version 7.';
 comment on column public.world_model_updates.source_packet is
   'The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.';
@@ -25128,18 +24325,16 @@ comment on column public.world_model_updates.insight_type is
   'The type of the insight, a lower-case word. An update of type restore takes the world back to restored_version.';
 comment on column public.world_model_updates.fact_id is
   'The fact whose value the update brings into the world; null for an insight.';
-comment on column public.world_model_updates.entities is
-  'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a '
-  'key), confidence, delete (true removes the entity).';
+comment on column public.world_model_updates.entities is 'The changes, one object for each entity: entity_id, entity_type, '
+  'attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
 comment on column public.world_model_updates.content is 'The insight in words.';
 comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
 comment on column public.world_model_updates.agent is
   'The creator name of the agent whose statement it is; of an update by a fact, of the agent that states the fact.';
 comment on column public.world_model_updates.is_from_admin is
   'True if that agent was an administrator when it made the statement.';
-comment on column public.world_model_updates.outranked is
-  'What did not change the world because an administrator had set it: objects of entity_id and keys, with names of '
-  'attributes, entity_type or delete.';
+comment on column public.world_model_updates.outranked is 'What did not change the world because an administrator had set it: '
+  'objects of entity_id and keys, with names of attributes, entity_type or delete.';
 comment on column public.world_model_updates.restored_version is
   'For a restore: the version that the world went back to. Null for other updates.';
 comment on column public.world_model_updates.restored_versions is
@@ -25150,27 +24345,26 @@ comment on column public.world_model_updates.state_version_after is 'The version
 comment on column public.world_model_updates.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
--- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new version.
+-- A trigger of its own (tg_packet_store__worlds_follow) moves updates with their source: in another world they need a new
+-- version.
 call derived.derive_from_packets('public.world_model_updates', 'update_id', follows => false);
 create trigger _320_stamp_statement before insert on public.world_model_updates
   for each row when (new.fact_id is null) execute function derived.tg__stamp_statement('source_packet');
 -- The entities have been folded into the world by their names, so they are refused rather than redacted.
-call secrets.guard_table('public.world_model_updates', array['correlation_id', 'session_id', 'trace_id', 'insight_type', 'agent'], redacts => false);
+call secrets.guard_table('public.world_model_updates',
+  array['correlation_id', 'session_id', 'trace_id', 'insight_type', 'agent'], redacts => false);
 
-create function world_model.tg_world_model_updates__recompute()
-returns trigger
+create function world_model.tg_world_model_updates__recompute() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
   perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
   from (
     select o.audience_id, array_agg(o.state_version_after) as lost_versions
-    from old_rows o group by o.audience_id order by o.audience_id
-  ) stale;
+    from old_rows o group by o.audience_id order by o.audience_id) stale;
   return null;
 end
 $$;
-
 comment on function world_model.tg_world_model_updates__recompute is
   'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
 
@@ -25182,7 +24376,6 @@ create trigger _600_recompute after delete on public.world_model_updates
 --! Included 160-world-model/060-world-model-entities.sql
 -- The current entities of each world, stored so that reading them folds nothing. merge_into_entity() and
 -- recompute_world() write them; get_world_model() and GraphQL read them.
-
 create table public.world_model_entities (
   entity_row_id uuid primary key default uuidv7(),
   entity_id text not null,
@@ -25198,32 +24391,21 @@ create table public.world_model_entities (
   -- updates, and the same statement recomputes the entities under the lock of the world.
   source_packet uuid not null,
   audience_id uuid not null generated always as (packets.audience_id(tenant_id, org_id, user_id, project_id, scope)) stored,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint world_entity_once unique (audience_id, entity_id_normalized),
   constraint world_entity_confidence check (confidence between 0 and 1),
   constraint world_entity_version check (version > 0)
 );
-
 alter table public.world_model_entities
   alter column entity_id set statistics 0, alter column entity_id_normalized set statistics 0,
   alter column entity_type set statistics 0, alter column attributes set statistics 0,
   alter column set_by set statistics 0, alter column type_set_by set statistics 0;
-
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
 create index world_model_entities_expiry_idx on public.world_model_entities (audience_id, ttl) where ttl is not null;
-
-comment on table public.world_model_entities is
-  'The current state of each world, one entity a row. It is computed from world_model_updates, and recomputed '
-  'whenever one of those is deleted or moves.';
+comment on table public.world_model_entities is 'The current state of each world, one entity a row. It is computed from '
+  'world_model_updates, and recomputed whenever one of those is deleted or moves.';
 comment on column public.world_model_entities.entity_row_id is
   'UUID version 7, for references from other rows. The name of the entity is entity_id.';
 comment on column public.world_model_entities.entity_id is
@@ -25234,58 +24416,46 @@ comment on column public.world_model_entities.entity_type is 'The type of the en
 comment on column public.world_model_entities.attributes is
   'The attributes of the entity: for each key the value that an administrator set last or, if none did, an agent.';
 comment on column public.world_model_entities.set_by is
-  'Who set each attribute: for each key the creator and source of who set it last, its memory (packet_id) and '
-  'is_from_admin.';
-comment on column public.world_model_entities.type_set_by is
-  'Who set the type, in the same form; null if nobody did.';
-comment on column public.world_model_entities.is_from_admin is
-  'True if an administrator updated the entity: name, confidence and source are then those of its last update by an '
-  'administrator.';
+  'Who set each attribute: for each key the creator and source of who set it last, its memory (packet_id) and is_from_admin.';
+comment on column public.world_model_entities.type_set_by is 'Who set the type, in the same form; null if nobody did.';
+comment on column public.world_model_entities.is_from_admin is 'True if an administrator updated the entity: name, confidence '
+  'and source are then those of its last update by an administrator.';
 comment on column public.world_model_entities.confidence is
   'The confidence of the last update of the entity that counts, from 0 to 1.';
-comment on column public.world_model_entities.version is
-  'The version of the entity. It rises by one with each change.';
-comment on column public.world_model_entities.source_packet is
-  'The memory behind the last update of the entity that counts.';
+comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
+comment on column public.world_model_entities.source_packet is 'The memory behind the last update of the entity that counts.';
 comment on column public.world_model_entities.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
 call derived.derive_from_packets('public.world_model_entities', 'entity_row_id', follows => false, takes_from_source => false,
   evidence_table => 'world_model_updates', evidence_column => 'source_packet');
-
 comment on column public.world_model_entities.creator is 'Who made the last update of the entity.';
 comment on column public.world_model_entities.source is 'The source of who made the last update of the entity.';
-comment on column public.world_model_entities.ttl is
-  'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is '
-  'recomputed without that memory.';
+comment on column public.world_model_entities.ttl is 'The time when the first of the memories behind the entity expires. From '
+  'then on the row is hidden, until it is recomputed without that memory.';
 
 -- An entity takes its owner and scope from the updates it is folded from, which took theirs from their source. It does not ask
 -- for the caller's permission again, because deleting a memory refolds other callers' updates, too.
 
-create function world_model.tg_world_model_entities__take_from_update()
-returns trigger
+create function world_model.tg_world_model_entities__take_from_update() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
   select u.tenant_id, u.org_id, u.user_id, u.project_id, u.scope
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope
-  from public.world_model_updates u
-  where u.source_packet = new.source_packet
-  limit 1;
+  from public.world_model_updates u where u.source_packet = new.source_packet limit 1;
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;
 end
 $$;
-
 comment on function world_model.tg_world_model_entities__take_from_update is
   'Gives an entity the owner, project and scope of its updates. Definer: callers can''t write entities.';
 
 create trigger _300_take_from_update before insert on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__take_from_update();
 
-create function world_model.tg_world_model_entities__record_removal()
-returns trigger
+create function world_model.tg_world_model_entities__record_removal() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
@@ -25295,7 +24465,6 @@ begin
   return null;
 end
 $$;
-
 comment on function world_model.tg_world_model_entities__record_removal is
   'Records the last version of an entity that is removed. Definer: callers can''t write removed_entities.';
 
@@ -25305,7 +24474,6 @@ create trigger _610_record_removal after delete on public.world_model_entities
 --! Included 160-world-model/070-world-model-snapshots.sql
 -- The snapshots of worlds: lists of versions rather than copies. snapshot_world() writes them, and diff_world() and
 -- restore_world() take their ids.
-
 create table public.world_model_snapshots (
   snapshot_id uuid primary key default uuidv7(),
   snapshot int4multirange not null,
@@ -25316,34 +24484,22 @@ create table public.world_model_snapshots (
   created_by text not null,
   source_packet uuid not null references public.packet_store on delete cascade,
   audience_id uuid not null generated always as (packets.audience_id(tenant_id, org_id, user_id, project_id, scope)) stored,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint world_snapshot_description_short check (octet_length(description) <= world_model.max_description_bytes()),
   constraint world_snapshot_counts check (state_version >= 0 and entity_count >= 0 and relation_count >= 0)
 );
-
 alter table public.world_model_snapshots
   alter column description set statistics 0, alter column snapshot set statistics 0;
-
 create index world_model_snapshots_source_idx on public.world_model_snapshots (source_packet);
 create index world_model_snapshots_readers_idx on public.world_model_snapshots (tenant_id, scope, created_at);
 create index world_model_snapshots_world_idx on public.world_model_snapshots (audience_id, state_version);
-
-comment on table public.world_model_snapshots is
-  'Versions of a world that can be compared and restored. A snapshot holds no copy: the updates that make it up are '
-  'folded on request, so it never shows anything that was erased.';
+comment on table public.world_model_snapshots is 'Versions of a world that can be compared and restored. A snapshot holds no '
+  'copy: the updates that make it up are folded on request, so it never shows anything that was erased.';
 comment on column public.world_model_snapshots.snapshot_id is 'UUID version 7.';
 comment on column public.world_model_snapshots.snapshot is
   'The versions of the updates that make up the snapshot; get_world_model(version => …) and diff_world() fold them.';
-comment on column public.world_model_snapshots.state_version is
-  'The version of the world when the snapshot was made.';
+comment on column public.world_model_snapshots.state_version is 'The version of the world when the snapshot was made.';
 comment on column public.world_model_snapshots.entity_count is
   'The number of entities in the snapshot. Entities erased since are not counted.';
 comment on column public.world_model_snapshots.relation_count is
@@ -25352,8 +24508,7 @@ comment on column public.world_model_snapshots.description is
   'The purpose of the snapshot in the words of its creator: at most 1000 bytes.';
 comment on column public.world_model_snapshots.created_by is 'The caller that made the snapshot.';
 comment on column public.world_model_snapshots.source_packet is
-  'The memory that records the snapshot. The snapshot is deleted when that memory is deleted or moves to another '
-  'world.';
+  'The memory that records the snapshot. The snapshot is deleted when that memory is deleted or moves to another world.';
 comment on column public.world_model_snapshots.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 
@@ -25361,13 +24516,10 @@ call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', 
 call secrets.guard_table('public.world_model_snapshots', array['correlation_id', 'session_id', 'trace_id', 'created_by']);
 --! EndIncluded 160-world-model/070-world-model-snapshots.sql
 --! Included 160-world-model/080-fold-world.sql
--- Computes any version of a world from its updates. recompute_world(), get_world_model() and diff_world() call
--- fold_world().
+-- Computes any version of a world from its updates. recompute_world(), get_world_model() and diff_world() call fold_world().
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
-
-create function world_model.world_lineage(audience_id uuid, version integer)
-returns int4multirange
+create function world_model.world_lineage(audience_id uuid, version integer) returns int4multirange
 language sql stable parallel safe set search_path = ''
 begin atomic
   select coalesce(
@@ -25379,34 +24531,26 @@ begin atomic
      limit 1),
     int4multirange(int4range(0, world_lineage.version, '(]')));
 end;
-
-comment on function world_model.world_lineage is
-  'The versions of the updates that make up a version of a world: all versions up to it or, after a restore, those '
-  'of the restored state and all since.';
+comment on function world_model.world_lineage is 'The versions that make up a version of a world, after a restore too.';
 
 create function world_model.setter(by public.world_model_updates) returns jsonb
 language sql immutable parallel safe
 return jsonb_build_object(
   'creator', (by).agent, 'source', (by).source, 'packet_id', (by).source_packet, 'is_from_admin', (by).is_from_admin);
-
-comment on function world_model.setter is
-  'Who set an attribute by this update, as world_model_entities.set_by has it.';
+comment on function world_model.setter is 'Who set an attribute by this update, as world_model_entities.set_by has it.';
 
 create function world_model.packets_of_setters(set_by jsonb) returns setof uuid
 language sql immutable parallel safe set search_path = ''
 begin atomic
   select (s.value ->> 'packet_id')::uuid from jsonb_each(set_by) as s where s.value ->> 'packet_id' is not null;
 end;
-
-comment on function world_model.packets_of_setters is
-  'The memories by which attributes were set, for the audit row of who is shown them.';
+comment on function world_model.packets_of_setters is 'The memories by which attributes were set, for an audit row.';
 
 -- Looks for the last delete of each entity, drops what came before it, and keeps for each attribute the last value of
 -- an administrator or else of an agent. merge_into_entity() must give the same.
 create function world_model.fold_world(audience_id uuid, versions int4multirange)
-returns table (
-  entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision, source_packet uuid, ttl timestamptz,
-  creator text, source text, set_by jsonb, type_set_by jsonb, is_from_admin boolean)
+returns table (entity_key text, entity_id text, entity_type text, attributes jsonb, confidence double precision,
+  source_packet uuid, ttl timestamptz, creator text, source text, set_by jsonb, type_set_by jsonb, is_from_admin boolean)
 language sql stable parallel safe set search_path = ''
 begin atomic
   with changes as (
@@ -25418,7 +24562,8 @@ begin atomic
     where u.audience_id = fold_world.audience_id and u.state_version_after <@ versions and (u.ttl is null or u.ttl > now())
   ), dated_changes as (
     select c.*,
-      max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key, c.is_from_admin) as deleted_at_version,
+      max(c.version) filter (where c.entity -> 'delete' = 'true') over (partition by c.entity_key, c.is_from_admin)
+        as deleted_at_version,
       max(c.version) filter (where c.entity -> 'delete' = 'true' and c.is_from_admin) over (partition by c.entity_key)
         as removed_at_version
     from changes c
@@ -25449,9 +24594,10 @@ begin atomic
     select c.entity_key,
       -- An administrator's spelling or, if there is none, an agent's; later ones don't change it.
       (array_agg(c.entity ->> 'entity_id' order by c.is_from_admin desc, c.version))[1] as entity_id,
-      (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1]
-        as entity_type,
-      (array_agg(c.set_by order by c.is_from_admin desc, c.version desc) filter (where c.entity ? 'entity_type'))[1] as type_set_by,
+      (array_agg(c.entity ->> 'entity_type' order by c.is_from_admin desc, c.version desc)
+        filter (where c.entity ? 'entity_type'))[1] as entity_type,
+      (array_agg(c.set_by order by c.is_from_admin desc, c.version desc)
+        filter (where c.entity ? 'entity_type'))[1] as type_set_by,
       (array_agg(c.confidence order by c.is_from_admin desc, c.version desc))[1] as confidence,
       (array_agg(c.source_packet order by c.is_from_admin desc, c.version desc))[1] as source_packet,
       (array_agg(c.creator order by c.is_from_admin desc, c.version desc))[1] as creator,
@@ -25460,22 +24606,18 @@ begin atomic
       min(c.ttl) as ttl
     from effective_changes c group by c.entity_key
   )
-  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence, e.source_packet, e.ttl,
-    e.creator, e.source, coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
+  select e.entity_key, e.entity_id, coalesce(e.entity_type, 'entity'), coalesce(m.attributes, '{}'), e.confidence,
+    e.source_packet, e.ttl, e.creator, e.source, coalesce(m.set_by, '{}'), e.type_set_by, e.is_from_admin
   from entities e left join merged m on m.entity_key = e.entity_key;
 end;
-
 comment on function world_model.fold_world is
-  'The entities that the updates of these versions make up: for each attribute the last value that an administrator '
-  'set or, if none did, an agent, since the entity was last deleted. Expired updates are left out.';
+  'The entities that the updates of these versions make up: for each attribute the last value that an administrator set or, if '
+  'none did, an agent, since the entity was last deleted. Expired updates are left out.';
 
 create type world_model.world_size as (entity_count integer, relation_count integer);
-comment on type world_model.world_size is
-  'The number of entities in a state of a world, and the number of attribute values that name another of these '
-  'entities.';
+comment on type world_model.world_size is 'The numbers of entities, and of attribute values that name another entity.';
 
-create function world_model.measure_world(audience_id uuid, versions int4multirange)
-returns world_model.world_size
+create function world_model.measure_world(audience_id uuid, versions int4multirange) returns world_model.world_size
 language sql stable parallel safe set search_path = ''
 begin atomic
   with folded as materialized (
@@ -25488,24 +24630,16 @@ begin atomic
      join folded other on other.entity_key = entities.normalise_name(named.name #>> '{}') and other.entity_key <> f.entity_key)
   )::world_model.world_size;
 end;
-
-comment on function world_model.measure_world is
-  'Counts the entities that the updates of these versions make up, and the attribute values, also members of lists, '
-  'that name another of these entities.';
-
-grant execute on function
-  world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
-to l9_agent, l9_admin;
+comment on function world_model.measure_world is 'Counts entities, and attribute values that name another of them.';
+grant execute on function world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
+  to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/080-fold-world.sql
 --! Included 160-world-model/090-recompute-world.sql
 -- Computes the entities of a world from its updates again, and the counts of snapshots that lost one. Triggers call
 -- it after deletes and moves; a restore calls it, and so does an update of a world with expired entities.
-
-create function world_model.recompute_world(audience_id uuid, counts_as_change boolean)
-returns void
+create function world_model.recompute_world(audience_id uuid, counts_as_change boolean) returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   world uuid := recompute_world.audience_id;
   at_version integer := world_model.lock_world(world);
@@ -25541,9 +24675,10 @@ begin
         is distinct from (f.source_packet, f.ttl, f.creator, f.source, f.set_by, f.type_set_by, f.is_from_admin)
   )
   insert into public.world_model_entities (
-    entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl, creator, source)
-  select f.entity_id, f.entity_type, f.attributes, f.set_by, f.type_set_by, f.is_from_admin, f.confidence, 1 + coalesce(d.version, 0),
-    f.source_packet, f.ttl, f.creator, f.source
+    entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, ttl, creator,
+    source)
+  select f.entity_id, f.entity_type, f.attributes, f.set_by, f.type_set_by, f.is_from_admin, f.confidence,
+    1 + coalesce(d.version, 0), f.source_packet, f.ttl, f.creator, f.source
   from folded f
   left join world_model.removed_entities d on d.audience_id = world and d.entity_key = f.entity_key
   where not exists (
@@ -25559,13 +24694,9 @@ begin
     or exists (select from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = d.entity_key));
 end
 $$;
+comment on function world_model.recompute_world is 'Recomputes the entities of a world, as a new version if it counts.';
 
-comment on function world_model.recompute_world is
-  'Recomputes the entities of a world from its updates. With counts_as_change this is a new version of the world. '
-  'Not executable by callers.';
-
-create function world_model.recompute_world_without(audience_id uuid, lost_versions integer[])
-returns void
+create function world_model.recompute_world_without(audience_id uuid, lost_versions integer[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -25578,16 +24709,11 @@ begin
     and exists (select from unnest(lost_versions) as lost (version) where lost.version <@ other.snapshot);
 end
 $$;
-
-comment on function world_model.recompute_world_without is
-  'Recomputes a world and the counts of its snapshots after it lost the updates of these versions. Not executable '
-  'by callers.';
+comment on function world_model.recompute_world_without is 'Recomputes a world and its snapshots that lost these versions.';
 --! EndIncluded 160-world-model/090-recompute-world.sql
 --! Included 160-world-model/100-follow-memories.sql
 -- Updates and snapshots follow their memory when it moves to other readers or is to expire at another time.
-
-create function world_model.tg_packet_store__worlds_follow()
-returns trigger
+create function world_model.tg_packet_store__worlds_follow() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -25604,13 +24730,15 @@ begin
     return null;
   end if;
   -- Every transaction locks worlds in the order of their ids, so that two can't deadlock.
-  perform world_model.lock_world(w.audience_id) from (values (target), (former)) as w (audience_id) group by w.audience_id order by w.audience_id;
+  perform world_model.lock_world(w.audience_id) from (values (target), (former)) as w (audience_id) group by w.audience_id
+    order by w.audience_id;
   for world_update in
     select u.update_id, u.audience_id, u.state_version_after from public.world_model_updates u
     where u.source_packet = new.packet_id order by u.state_version_after
   loop
     if world_update.audience_id = target then
-      update public.world_model_updates u set ttl = new.ttl, updated_at = clock_timestamp() where u.update_id = world_update.update_id;
+      update public.world_model_updates u set ttl = new.ttl, updated_at = clock_timestamp()
+      where u.update_id = world_update.update_id;
     else
       update world_model.worlds w set state_version = w.state_version + 1 where w.audience_id = target
       returning w.state_version into next_version;
@@ -25628,15 +24756,12 @@ begin
   return null;
 end
 $$;
-
-comment on function world_model.tg_packet_store__worlds_follow is
-  'Moves updates with their memory: they become the newest updates of the other world. Definer: callers can''t '
-  'write these tables.';
+comment on function world_model.tg_packet_store__worlds_follow is 'Moves updates with their memory: they become the newest '
+  'updates of the other world. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_worlds_follow', 'world_model.tg_packet_store__worlds_follow');
 
-create function world_model.tg_packet_store__recompute_worlds()
-returns trigger
+create function world_model.tg_packet_store__recompute_worlds() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -25652,20 +24777,15 @@ begin
   return null;
 end
 $$;
-
-comment on function world_model.tg_packet_store__recompute_worlds is
-  'Recomputes, at the end of a statement that moved memories, the worlds that lost or gained updates. Definer: '
-  'callers can''t write these tables.';
+comment on function world_model.tg_packet_store__recompute_worlds is 'Recomputes, at the end of a statement that moved memories, '
+  'the worlds that lost or gained updates. Definer: callers can''t write these tables.';
 
 create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
   for each statement execute function world_model.tg_packet_store__recompute_worlds();
 --! EndIncluded 160-world-model/100-follow-memories.sql
 --! Included 160-world-model/110-check-insight.sql
--- Checks an insight before it is applied. apply_world_update() calls check_insight(), which calls the others for each
--- entity.
-
-create function world_model.check_keys(value jsonb, allowed text[], field text)
-returns void
+-- Checks an insight before it is applied. apply_world_update() calls check_insight(), which calls the others for each entity.
+create function world_model.check_keys(value jsonb, allowed text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
@@ -25677,18 +24797,16 @@ begin
   end if;
 end
 $$;
-
-comment on function world_model.check_keys is
-  'Raises L9VAL, naming the field and the allowed keys, if an object has another key.';
+comment on function world_model.check_keys is 'Raises L9VAL, naming field and allowed keys, if an object has another key.';
 
 -- Types are checked before values, because a cast of a wrong type would raise an error that names no field.
-create function world_model.check_insight_entity(entity jsonb)
-returns jsonb
+create function world_model.check_insight_entity(entity jsonb) returns jsonb
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   if jsonb_typeof(entity) <> 'object' or jsonb_typeof(entity -> 'entity_id') is distinct from 'string' then
-    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id', 'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id',
+      'insight.entities');
   end if;
   perform entities.check_name(entity ->> 'entity_id', 'insight.entities.entity_id');
   perform world_model.check_keys(entity, '{entity_id,entity_type,attributes,confidence,delete}', 'insight.entities');
@@ -25715,21 +24833,18 @@ begin
     || jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'));
 end
 $$;
-
-comment on function world_model.check_insight_entity is
-  'Checks what an insight says about one entity, and returns it without empty keys. Raises L9VAL or L9LIM, naming '
-  'the field.';
+comment on function world_model.check_insight_entity is 'Checks what an insight says about an entity; returns it without nulls.';
 
 -- Size and depth come first, so that nothing walks through a value that is refused for them anyway.
-create function world_model.check_insight(insight jsonb)
-returns jsonb
+create function world_model.check_insight(insight jsonb) returns jsonb
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 declare
   entities jsonb;
 begin
   if insight is null or jsonb_typeof(insight) <> 'object' then
-    perform identity.raise_error('L9VAL', 'insight: must be an object with insight_type, content, confidence and entities', 'insight');
+    perform identity.raise_error('L9VAL', 'insight: must be an object with insight_type, content, confidence and entities',
+      'insight');
   end if;
   perform identity.check_bytes(insight::text, 262144, 'insight');
   if jsonb_path_exists(insight, '$.**{64}') then
@@ -25741,22 +24856,26 @@ begin
     perform identity.raise_error('L9VAL',
       'insight.insight_type: must be a word of lower-case letters, digits and _, at most 63 characters', 'insight.insight_type');
   elsif insight ->> 'insight_type' = 'restore' then
-    perform identity.raise_error('L9VAL', 'insight.insight_type: restore is reserved for restore_world()', 'insight.insight_type');
+    perform identity.raise_error('L9VAL', 'insight.insight_type: restore is reserved for restore_world()',
+      'insight.insight_type');
   elsif jsonb_typeof(insight -> 'content') not in ('string', 'null') then
     perform identity.raise_error('L9VAL', 'insight.content: must be a text', 'insight.content');
-  elsif jsonb_typeof(insight -> 'insight_id') not in ('string', 'null') or not pg_input_is_valid(insight ->> 'insight_id', 'uuid') then
+  elsif jsonb_typeof(insight -> 'insight_id') not in ('string', 'null')
+      or not pg_input_is_valid(insight ->> 'insight_id', 'uuid') then
     perform identity.raise_error('L9VAL', 'insight.insight_id: must be a uuid', 'insight.insight_id');
   elsif jsonb_typeof(insight -> 'confidence') not in ('number', 'null') then
     perform identity.raise_error('L9VAL', 'insight.confidence: must be from 0 to 1', 'insight.confidence');
   elsif jsonb_typeof(insight -> 'entities') not in ('array', 'null') then
-    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id', 'insight.entities');
+    perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id',
+      'insight.entities');
   end if;
   perform identity.check_bytes(insight ->> 'content', 65536, 'insight.content');
   perform entities.check_confidence(coalesce((insight ->> 'confidence')::double precision, 1), 'insight.confidence');
 
   entities := coalesce(nullif(insight -> 'entities', 'null'), '[]');
   if jsonb_array_length(entities) > 200 then
-    perform identity.raise_error('L9LIM', format('insight.entities: at most 200, got %s', jsonb_array_length(entities)), 'insight.entities');
+    perform identity.raise_error('L9LIM', format('insight.entities: at most 200, got %s', jsonb_array_length(entities)),
+      'insight.entities');
   end if;
   entities := coalesce((
     select jsonb_agg(world_model.check_insight_entity(change.entity) order by change.place)
@@ -25768,23 +24887,16 @@ begin
   return insight || jsonb_build_object('entities', entities);
 end
 $$;
-
-comment on function world_model.check_insight is
-  'Checks an insight and its entities (at most 200 of them, 256 KiB in all) and returns it. Raises L9VAL or L9LIM, '
-  'naming the field.';
-
-grant execute on function
-  world_model.check_keys, world_model.check_insight_entity, world_model.check_insight
-to l9_agent, l9_admin;
+comment on function world_model.check_insight is 'Checks an insight (at most 200 entities and 256 KiB) and returns it.';
+grant execute on function world_model.check_keys, world_model.check_insight_entity, world_model.check_insight
+  to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/110-check-insight.sql
 --! Included 160-world-model/120-apply-world-update.sql
 -- Changes a world by an insight. The operation update_world_model of the gateway calls apply_world_update(), and
 -- facts join in at merge_update().
-
 create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb) returns text[]
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   key constant text := entities.normalise_name(change ->> 'entity_id');
   setter constant jsonb := world_model.setter(applied);
@@ -25794,7 +24906,8 @@ declare
   removed_keys text[];
   is_header boolean;
 begin
-  select e.* into entity from public.world_model_entities e where e.audience_id = applied.audience_id and e.entity_id_normalized = key;
+  select e.* into entity from public.world_model_entities e
+  where e.audience_id = applied.audience_id and e.entity_id_normalized = key;
   if change -> 'delete' = 'true' then
     if entity.is_from_admin and not applied.is_from_admin then
       -- Attributes that agents have set go, those of administrators stay.
@@ -25812,7 +24925,8 @@ begin
     return array(select k.key from jsonb_object_keys(change - 'entity_id') as k (key) order by k.key);
   elsif not applied.is_from_admin then
     outranked := array(
-      select a.key from jsonb_object_keys(new_attributes) as a (key) where entity.set_by -> a.key -> 'is_from_admin' = 'true' order by a.key);
+      select a.key from jsonb_object_keys(new_attributes) as a (key)
+      where entity.set_by -> a.key -> 'is_from_admin' = 'true' order by a.key);
     new_attributes := new_attributes - outranked;
     if entity.type_set_by -> 'is_from_admin' = 'true' and change ? 'entity_type' then
       change := change - 'entity_type';
@@ -25846,25 +24960,24 @@ begin
     set entity_id = entity.entity_id, entity_type = entity.entity_type, attributes = entity.attributes, set_by = entity.set_by,
       type_set_by = entity.type_set_by, is_from_admin = entity.is_from_admin, confidence = entity.confidence,
       version = e.version + (is_header or new_attributes <> '{}' or change ? 'entity_type')::integer,
-      source_packet = entity.source_packet, creator = entity.creator, source = entity.source, ttl = least(e.ttl, applied.ttl), updated_at = clock_timestamp()
+      source_packet = entity.source_packet, creator = entity.creator, source = entity.source, ttl = least(e.ttl, applied.ttl),
+      updated_at = clock_timestamp()
     where e.entity_row_id = entity.entity_row_id;
   else
     insert into public.world_model_entities as e (
-      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, creator, source, ttl)
+      entity_id, entity_type, attributes, set_by, type_set_by, is_from_admin, confidence, version, source_packet, creator,
+      source, ttl)
     values (
-      entity.entity_id, entity.entity_type, entity.attributes, entity.set_by, entity.type_set_by, entity.is_from_admin, entity.confidence,
-      1 + coalesce((
-        select d.version from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key), 0),
-      entity.source_packet, entity.creator, entity.source, applied.ttl);
+      entity.entity_id, entity.entity_type, entity.attributes, entity.set_by, entity.type_set_by, entity.is_from_admin,
+      entity.confidence, 1 + coalesce((
+        select d.version from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key),
+      0), entity.source_packet, entity.creator, entity.source, applied.ttl);
     delete from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key;
   end if;
   return outranked;
 end
 $$;
-
-comment on function world_model.merge_into_entity is
-  'Merges what an update says about one entity into it, with the same result as fold_world(), and returns what an '
-  'administrator''s word outranks. Not executable by callers.';
+comment on function world_model.merge_into_entity is 'Merges what an update says about one entity, as fold_world() does.';
 
 create function world_model.merge_update(applied public.world_model_updates) returns public.world_model_updates
 language plpgsql volatile set search_path = ''
@@ -25873,7 +24986,9 @@ declare
   change jsonb;
   keys text[];
 begin
-  for change in select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place) order by c.place loop
+  for change in
+    select c.entity from jsonb_array_elements(applied.entities) with ordinality as c (entity, place) order by c.place
+  loop
     keys := world_model.merge_into_entity(applied, change);
     if keys <> '{}' then
       applied.outranked := applied.outranked || jsonb_build_object('entity_id', change -> 'entity_id', 'keys', to_jsonb(keys));
@@ -25885,15 +25000,12 @@ begin
   return applied;
 end
 $$;
-
-comment on function world_model.merge_update is
-  'Merges an update into the entities of its world, and records what was outranked. Not executable by callers.';
+comment on function world_model.merge_update is 'Merges an update into the entities of its world; records what was outranked.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   checked jsonb := world_model.check_insight(insight);
@@ -25908,25 +25020,17 @@ begin
   insert into public.world_model_updates as u (
     source_packet, insight_id, insight_type, entities, content, confidence, state_version_before, state_version_after)
   values (
-    source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type', checked -> 'entities',
-    checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
+    source.packet_id, coalesce((checked ->> 'insight_id')::uuid, source.packet_id), checked ->> 'insight_type',
+    checked -> 'entities', checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
   return world_model.merge_update(applied);
 end
 $$;
+comment on function world_model.write_world_update is 'Does the work of apply_world_update() for an existing memory. The caller '
+  'must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
-comment on function world_model.write_world_update is
-  'Does the work of apply_world_update() for an existing memory. The caller must see the memory and may write in '
-  'its scope and project. Definer: callers can''t write these tables.';
-
-create function public.apply_world_update(
-  insight jsonb,
-  expected_version integer default null,
-  source_packet uuid default null,
-  scope text default 'developer',
-  project_id text default null
-)
-returns public.world_model_updates
+create function public.apply_world_update(insight jsonb, expected_version integer default null, source_packet uuid default null,
+  scope text default 'developer', project_id text default null) returns public.world_model_updates
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -25938,21 +25042,18 @@ begin
     derived.packet_for('insight', insight ->> 'content', scope, project_id, source_packet), insight, expected_version);
 end
 $$;
-
-comment on function public.apply_world_update is
-  'Changes the world of source_packet by an insight; without it the content is saved as a memory of kind insight in '
-  'this scope and project. insight: insight_type, content, confidence and at most 200 entities, each with '
-  'entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: if it is '
-  'another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
-
+comment on function public.apply_world_update is 'Changes the world of source_packet by an insight; without it the content is '
+  'saved as a memory of kind insight in this scope and project. insight: insight_type, content, confidence and at most 200 '
+  'entities, each with entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: '
+  'if it is another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function world_model.write_world_update to l9_agent, l9_admin;
 grant execute on function public.apply_world_update to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/120-apply-world-update.sql
 --! Included 160-world-model/130-resolve-version.sql
 -- Finds the world and the version that a caller means: by scope and project, by audience_id, by a number or by the id
 -- of a snapshot. get_world_model(), diff_world() and restore_world() call it.
-
-create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer, versions int4multirange);
+create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer,
+  versions int4multirange);
 comment on type world_model.world_version is 'A version of a world, current or former.';
 
 -- Without an audience_id the world is computed from the caller's claims and need not exist yet; with one it must have
@@ -25961,7 +25062,6 @@ create function world_model.resolve_world(scope text, project_id text, audience_
 returns world_model.world_version
 language plpgsql stable security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   resolved world_model.world_version;
@@ -25976,7 +25076,8 @@ begin
     elsif packets.scope_has_projects(resolve_world.scope) and project_id is null then
       perform identity.raise_error('L9VAL', format('project_id: required in scope %s', scope), 'project_id');
     elsif not packets.scope_has_projects(resolve_world.scope) and project_id is not null then
-      perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope), 'project_id');
+      perform identity.raise_error('L9VAL', format('project_id: scope %s belongs to no project; leave it out', scope),
+        'project_id');
     end if;
     resolved.scope := resolve_world.scope;
     resolved.project_id := resolve_world.project_id;
@@ -25987,24 +25088,23 @@ begin
     from (
       select u.audience_id, u.scope, u.project_id from public.world_model_updates u
       where u.audience_id = resolve_world.audience_id and (u.ttl is null or u.ttl > now())
-      union all
-      select s.audience_id, s.scope, s.project_id from public.world_model_snapshots s
+      union all select s.audience_id, s.scope, s.project_id from public.world_model_snapshots s
       where s.audience_id = resolve_world.audience_id and (s.ttl is null or s.ttl > now())
     ) visible
     limit 1;
     if not found then
-      perform identity.raise_error('L9OWN', format('audience_id: world %s does not exist, or is not yours', resolve_world.audience_id), 'audience_id');
+      perform identity.raise_error('L9OWN',
+        format('audience_id: world %s does not exist, or is not yours', resolve_world.audience_id), 'audience_id');
     end if;
   end if;
-  resolved.state_version := coalesce((select w.state_version from world_model.worlds w where w.audience_id = resolved.audience_id), 0);
+  resolved.state_version := coalesce((select w.state_version from world_model.worlds w
+    where w.audience_id = resolved.audience_id), 0);
   return resolved;
 end
 $$;
-
-comment on function world_model.resolve_world is
-  'Resolves a scope and project (null: the default of the caller) to the caller''s own world, that of its org and '
-  'user, or audience_id to a world of which the caller may read a row; and adds the current version. Else L9SCP, '
-  'L9VAL or L9OWN. Definer: reads the versions of worlds.';
+comment on function world_model.resolve_world is 'Resolves a scope and project (null: the default of the caller) to the '
+  'caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the '
+  'current version. Definer: reads the versions of worlds.';
 
 -- A snapshot is read under the policies of the caller, which is why this function runs with the caller's rights and
 -- leaves only the version counter to resolve_world().
@@ -26012,7 +25112,6 @@ create function world_model.resolve_version(point text, field text, scope text, 
 returns world_model.world_version
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   resolved world_model.world_version;
 begin
@@ -26025,39 +25124,28 @@ begin
     from public.world_model_snapshots s
     where s.snapshot_id = point::uuid and (resolve_version.audience_id is null or s.audience_id = resolve_version.audience_id);
     if not found then
-      perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours, or is of another world', field, point), field);
+      perform identity.raise_error('L9OWN', format('%s: snapshot %s does not exist, is not yours, or is of another world', field,
+        point), field);
     end if;
     return resolved;
   end if;
   resolved := world_model.resolve_world(scope, project_id, audience_id);
   if point::integer > resolved.state_version then
-    perform identity.raise_error('L9VAL', format('%s: at most %s, the current version of the world', field, resolved.state_version), field);
+    perform identity.raise_error('L9VAL',
+      format('%s: at most %s, the current version of the world', field, resolved.state_version), field);
   end if;
   resolved.state_version := coalesce(point::integer, resolved.state_version);
   resolved.versions := world_model.world_lineage(resolved.audience_id, resolved.state_version);
   return resolved;
 end
 $$;
-
-comment on function world_model.resolve_version is
-  'Resolves the id of a snapshot, a version of a world, or null for its current version.';
-
+comment on function world_model.resolve_version is 'Resolves the id of a snapshot, a version, or null for the current one.';
 grant execute on function world_model.resolve_world, world_model.resolve_version to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/130-resolve-version.sql
 --! Included 160-world-model/140-get-world-model.sql
 -- The operation get_world_model, with the types that it answers.
-
-create type public.world_entity as (
-  entity_id text,
-  entity_type text,
-  attributes jsonb,
-  confidence double precision,
-  version integer,
-  source_packet uuid,
-  creator text,
-  source text,
-  set_by jsonb
-);
+create type public.world_entity as (entity_id text, entity_type text, attributes jsonb, confidence double precision,
+  version integer, source_packet uuid, creator text, source text, set_by jsonb);
 comment on type public.world_entity is 'An entity of a world.';
 comment on column public.world_entity.entity_id is
   'The name of the entity, as an administrator spelled it first or, if none named it, an agent.';
@@ -26069,46 +25157,29 @@ comment on column public.world_entity.version is
   'The version of the entity. It rises by one with each change; null in a former version of the world.';
 comment on column public.world_entity.source_packet is 'The memory behind the last update of the entity that counts.';
 comment on column public.world_entity.creator is 'Who made the last update of the entity that counts.';
-comment on column public.world_entity.source is
-  'The source of who made it; of an update by a job, the source of the memory.';
+comment on column public.world_entity.source is 'The source of who made it; of an update by a job, the source of the memory.';
 comment on column public.world_entity.set_by is
-  'Who set each attribute: for each key the creator and source of who set it, the memory (packet_id) and '
-  'is_from_admin.';
+  'Who set each attribute: for each key the creator and source of who set it, the memory (packet_id) and is_from_admin.';
 
-create type public.world_model as (
-  audience_id uuid,
-  scope text,
-  project_id text,
-  version integer,
-  entity_count integer,
-  entities public.world_entity[]
-);
+create type public.world_model as (audience_id uuid, scope text, project_id text, version integer, entity_count integer,
+  entities public.world_entity[]);
 comment on type public.world_model is 'A world at one of its versions.';
 comment on column public.world_model.audience_id is
   'The world. There is one for each owner (tenant, org, user), project and scope.';
 comment on column public.world_model.scope is 'The scope of the world.';
 comment on column public.world_model.project_id is 'The project of the world; null in scope global.';
-comment on column public.world_model.version is
-  'The version of the world. apply_world_update() takes it as expected_version.';
+comment on column public.world_model.version is 'The version of the world. apply_world_update() takes it as expected_version.';
 comment on column public.world_model.entity_count is
   'The number of entities that match. It can be larger than the number in entities, which max_entities limits.';
 comment on column public.world_model.entities is 'The entities that match, sorted by name.';
 
 -- The current version is read from the stored entities, a former one is folded from the updates; both halves of one
 -- statement have the same filters.
-create function public.get_world_model(
-  scope text default 'developer',
-  project_id text default null,
-  entity_ids text[] default null,
-  entity_type text default null,
-  version integer default null,
-  max_entities integer default 100,
-  audience_id uuid default null
-)
-returns public.world_model
+create function public.get_world_model(scope text default 'developer', project_id text default null,
+  entity_ids text[] default null, entity_type text default null, version integer default null, max_entities integer default 100,
+  audience_id uuid default null) returns public.world_model
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   wanted_keys text[];
   resolved world_model.world_version;
@@ -26123,9 +25194,10 @@ begin
   elsif get_world_model.version < 0 then
     perform identity.raise_error('L9VAL', 'version: must be 0 or more', 'version');
   end if;
-  wanted_keys := case when entity_ids is not null then array(select entities.normalise_name(i.id) from unnest(entity_ids) as i (id)) end;
-  resolved := world_model.resolve_version(get_world_model.version::text, 'version', get_world_model.scope, get_world_model.project_id,
-    get_world_model.audience_id);
+  wanted_keys := case when entity_ids is not null then array(select entities.normalise_name(i.id)
+    from unnest(entity_ids) as i (id)) end;
+  resolved := world_model.resolve_version(get_world_model.version::text, 'version', get_world_model.scope,
+    get_world_model.project_id, get_world_model.audience_id);
   result.audience_id := resolved.audience_id;
   result.scope := resolved.scope;
   result.project_id := resolved.project_id;
@@ -26148,10 +25220,10 @@ begin
   select (select count(*) from matching),
     coalesce((
       select array_agg(row(
-        f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet, f.creator, f.source, f.set_by)::public.world_entity
+        f.entity_id, f.entity_type, f.attributes, f.confidence, f.version, f.source_packet, f.creator, f.source,
+        f.set_by)::public.world_entity
         order by f.entity_id)
-      from first f), '{}')
-  into result.entity_count, result.entities;
+      from first f), '{}') into result.entity_count, result.entities;
   perform audit.audit_read(
     'READ',
     jsonb_build_object(
@@ -26163,23 +25235,17 @@ begin
   return result;
 end
 $$;
-
-comment on function public.get_world_model is
-  'The world of a scope and project, now or at a former version: its version and its entities by name, at most '
-  'max_entities (1 to 1000); entity_ids, entity_type: only these. It is that of the caller''s own org and user, '
-  'unless audience_id names another that it may read. Nothing that was erased since is shown. Writes a READ audit '
-  'row, hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
-
+comment on function public.get_world_model is 'The world of a scope and project, now or at a former version: its version and its '
+  'entities by name, at most max_entities (1 to 1000); entity_ids, entity_type: only these. It is that of the caller''s own org '
+  'and user, unless audience_id names another that it may read. Nothing that was erased since is shown. Writes a READ audit row, '
+  'hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
 grant execute on function public.get_world_model to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/140-get-world-model.sql
 --! Included 160-world-model/150-snapshot-world.sql
 -- Records the current version of a world under an id. Callers reach snapshot_world() over GraphQL and psql.
-
-create function world_model.write_world_snapshot(source_packet uuid, description text)
-returns public.world_model_snapshots
+create function world_model.write_world_snapshot(source_packet uuid, description text) returns public.world_model_snapshots
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
@@ -26198,18 +25264,11 @@ begin
   return saved;
 end
 $$;
+comment on function world_model.write_world_snapshot is 'Does the work of snapshot_world() for an existing memory. The caller '
+  'must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
-comment on function world_model.write_world_snapshot is
-  'Does the work of snapshot_world() for an existing memory. The caller must see the memory and may write in its '
-  'scope and project. Definer: callers can''t write these tables.';
-
-create function public.snapshot_world(
-  description text default null,
-  scope text default 'developer',
-  project_id text default null,
-  source_packet uuid default null
-)
-returns public.world_model_snapshots
+create function public.snapshot_world(description text default null, scope text default 'developer', project_id text default null,
+  source_packet uuid default null) returns public.world_model_snapshots
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -26222,82 +25281,54 @@ begin
     description);
 end
 $$;
-
-comment on function public.snapshot_world is
-  'Records the current version of the world of a scope and project (or of the world of source_packet), to compare '
-  'with and to restore later. Without source_packet a memory of kind world_snapshot is saved; the snapshot is '
-  'deleted with it. A snapshot holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
-
+comment on function public.snapshot_world is 'Records the current version of the world of a scope and project (or of the world '
+  'of source_packet), to compare with and to restore later. Without source_packet a memory of kind world_snapshot is saved; the '
+  'snapshot is deleted with it. A snapshot holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
 grant execute on function world_model.write_world_snapshot to l9_agent, l9_admin;
 grant execute on function public.snapshot_world to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/150-snapshot-world.sql
 --! Included 160-world-model/160-diff-world.sql
 -- Compares two versions of a world. Callers reach diff_world() over GraphQL and psql.
-
-create type public.world_difference as (
-  entity_id text,
-  change text,
-  entity_type text,
-  former_type text,
-  attributes jsonb,
-  former_attributes jsonb,
-  confidence double precision,
-  former_confidence double precision,
-  set_by jsonb,
-  former_set_by jsonb
-);
+create type public.world_difference as (entity_id text, change text, entity_type text, former_type text, attributes jsonb,
+  former_attributes jsonb, confidence double precision, former_confidence double precision, set_by jsonb, former_set_by jsonb);
 comment on type public.world_difference is 'The difference of one entity between two versions of a world.';
 comment on column public.world_difference.entity_id is
   'The name of the entity as spelled in the later version, or in the earlier version if it was removed.';
 comment on column public.world_difference.entity_type is 'The type of the entity in the later version.';
 comment on column public.world_difference.former_type is 'The type of the entity in the earlier version.';
-comment on column public.world_difference.confidence is
-  'The confidence of the entity in the later version, from 0 to 1.';
+comment on column public.world_difference.confidence is 'The confidence of the entity in the later version, from 0 to 1.';
 comment on column public.world_difference.former_confidence is
   'The confidence of the entity in the earlier version, from 0 to 1.';
 comment on column public.world_difference.change is 'The kind of change: added, removed or changed.';
 comment on column public.world_difference.attributes is
   'The attributes that differ, with their values in the later version; null for one that was removed.';
-comment on column public.world_difference.set_by is
-  'Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity '
-  'that was removed.';
+comment on column public.world_difference.set_by is 'Who set each of the attributes that differ in the later version, as in '
+  'get_world_model(); null for an entity that was removed.';
 comment on column public.world_difference.former_set_by is
   'Who set each of the attributes that differ in the earlier version; null for an entity that was added.';
 comment on column public.world_difference.former_attributes is
   'The attributes that differ, with their values in the earlier version; null for one that was added.';
 
-create function world_model.changed_keys(attributes jsonb, other_attributes jsonb)
-returns jsonb
+create function world_model.changed_keys(attributes jsonb, other_attributes jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
 return coalesce((
   select pg_catalog.jsonb_object_agg(a.key, attributes -> a.key)
   from pg_catalog.jsonb_object_keys(attributes || other_attributes) as a (key)
   where attributes -> a.key is distinct from other_attributes -> a.key), '{}');
+comment on function world_model.changed_keys is 'The keys that differ between two objects, with the first one''s values.';
 
-comment on function world_model.changed_keys is
-  'The keys that differ between two objects, with their values in the first; null for a key that the first lacks.';
-
-create function world_model.setters_of(set_by jsonb, attributes jsonb)
-returns jsonb
+create function world_model.setters_of(set_by jsonb, attributes jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
 return case when attributes is not null then coalesce((
   select pg_catalog.jsonb_object_agg(s.key, s.value) from pg_catalog.jsonb_each(set_by) as s where attributes ? s.key), '{}') end;
-
 comment on function world_model.setters_of is 'Who set these attributes.';
 
 -- Resolves first whichever of a and b is a snapshot, because it says of which world the other one is a version. Then
 -- both are folded and joined by the names of entities.
-create function public.diff_world(
-  a text,
-  b text default null,
-  scope text default 'developer',
-  project_id text default null,
-  audience_id uuid default null
-)
-returns setof public.world_difference
+create function public.diff_world(a text, b text default null, scope text default 'developer', project_id text default null,
+  audience_id uuid default null) returns setof public.world_difference
 language plpgsql volatile set search_path = '' rows 100
 as $$
-#variable_conflict use_column
 declare
   b_is_snapshot boolean := not world_model.is_version_number(b);
   earlier world_model.world_version;
@@ -26311,7 +25342,8 @@ begin
   if b_is_snapshot then
     later := world_model.resolve_version(b, 'b', diff_world.scope, diff_world.project_id, diff_world.audience_id);
   end if;
-  earlier := world_model.resolve_version(a, 'a', diff_world.scope, diff_world.project_id, coalesce(later.audience_id, diff_world.audience_id));
+  earlier := world_model.resolve_version(a, 'a', diff_world.scope, diff_world.project_id,
+    coalesce(later.audience_id, diff_world.audience_id));
   if b_is_snapshot is distinct from true then
     later := world_model.resolve_version(b, 'b', earlier.scope, earlier.project_id, case
       when not world_model.is_version_number(a) then earlier.audience_id else diff_world.audience_id end);
@@ -26326,8 +25358,10 @@ begin
     full join world_model.fold_world(later.audience_id, later.versions) n on n.entity_key = o.entity_key
     cross join lateral (
       select
-        case when n.entity_key is not null then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end as attributes,
-        case when o.entity_key is not null then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end as former) c
+        case when n.entity_key is not null
+          then world_model.changed_keys(n.attributes, coalesce(o.attributes, '{}')) end as attributes,
+        case when o.entity_key is not null
+          then world_model.changed_keys(o.attributes, coalesce(n.attributes, '{}')) end as former) c
     where (o.entity_type, o.attributes, o.confidence) is distinct from (n.entity_type, n.attributes, n.confidence)
       or o.entity_key is null or n.entity_key is null
     order by coalesce(n.entity_id, o.entity_id));
@@ -26343,25 +25377,20 @@ begin
   return query select d.* from unnest(differences) d;
 end
 $$;
-
 comment on function public.diff_world is
-  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current '
-  'version): entities added, removed, and changed with the attributes that differ. Both are folded from the updates '
-  'that are left, so that neither shows anything that was erased. Writes a READ audit row, hence volatile. Errors: '
-  'L9VAL, L9SCP, L9OWN, L9AUT.';
-
+  'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities '
+  'added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither '
+  'shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 grant execute on function world_model.changed_keys, world_model.setters_of to l9_agent, l9_admin;
 grant execute on function public.diff_world to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/160-diff-world.sql
 --! Included 160-world-model/170-restore-world.sql
 -- Takes a world back to an earlier version by an update of its own. Callers reach restore_world() over GraphQL and
 -- psql; write_world_restore() does the work with the rights of the owner.
-
 create function world_model.write_world_restore(source_packet uuid, snapshot text, expected_version integer)
 returns public.world_model_updates
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
@@ -26373,7 +25402,8 @@ begin
   if world_model.is_version_number(snapshot) then
     target_version := snapshot::integer;
     if target_version >= version then
-      perform identity.raise_error('L9VAL', format('snapshot: at most %s, the current version of the world', version - 1), 'snapshot');
+      perform identity.raise_error('L9VAL', format('snapshot: at most %s, the current version of the world', version - 1),
+        'snapshot');
     end if;
     lineage := world_model.world_lineage(world, target_version);
   else
@@ -26384,7 +25414,8 @@ begin
     where s.snapshot_id = write_world_restore.snapshot::uuid and s.audience_id = world and (s.ttl is null or s.ttl > now());
     if not found then
       perform identity.raise_error('L9OWN',
-        format('snapshot: snapshot %s does not exist, is not yours, or is of another world', write_world_restore.snapshot), 'snapshot');
+        format('snapshot: snapshot %s does not exist, is not yours, or is of another world', write_world_restore.snapshot),
+        'snapshot');
     end if;
   end if;
   if not derived.is_from_admin(source) then
@@ -26403,21 +25434,13 @@ begin
   return applied;
 end
 $$;
-
-comment on function world_model.write_world_restore is
-  'Does the work of restore_world() for an existing memory. The caller must see the memory and may write in its '
-  'scope and project. Definer: callers can''t write these tables.';
+comment on function world_model.write_world_restore is 'Does the work of restore_world() for an existing memory. The caller must '
+  'see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
 
 -- Refuses before anything is saved if the snapshot is of a world that a memory of the caller would not belong to: the
 -- update takes its world from its memory.
-create function public.restore_world(
-  snapshot text,
-  expected_version integer default null,
-  source_packet uuid default null,
-  scope text default 'developer',
-  project_id text default null
-)
-returns public.world_model_updates
+create function public.restore_world(snapshot text, expected_version integer default null, source_packet uuid default null,
+  scope text default 'developer', project_id text default null) returns public.world_model_updates
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -26431,7 +25454,8 @@ begin
     target := world_model.resolve_version(snapshot, 'snapshot', scope, project_id);
     if target.audience_id <> (world_model.resolve_world(target.scope, target.project_id)).audience_id then
       perform identity.raise_error('L9VAL',
-        'source_packet: required, since the snapshot is of the world of another org or user; name a memory of theirs that gives the reason', 'source_packet');
+        'source_packet: required, since the snapshot is of the world of another org or user; '
+        'name a memory of theirs that gives the reason', 'source_packet');
     end if;
   end if;
   return world_model.write_world_restore(
@@ -26441,33 +25465,29 @@ begin
     snapshot, expected_version);
 end
 $$;
-
 comment on function public.restore_world is
-  'Takes a world back to a snapshot (by id) or to a former version, by an update of insight_type restore, which '
-  'makes a new version. For an agent it takes back what agents have set; what administrators say stays. Without '
-  'source_packet a memory of kind insight is saved that records the restore. Anything that was erased stays erased. '
-  'Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
-
+  'Takes a world back to a snapshot (by id) or to a former version, by an update of insight_type restore, which makes a new '
+  'version. For an agent it takes back what agents have set; what administrators say stays. Without source_packet a memory of '
+  'kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 grant execute on function world_model.write_world_restore to l9_agent, l9_admin;
 grant execute on function public.restore_world to l9_agent, l9_admin;
 --! EndIncluded 160-world-model/170-restore-world.sql
 --! Included 160-world-model/180-take-facts.sql
--- Facts change the world of their readers by updates of their own, which name the fact and come from a memory that states it. So a
--- world with facts is folded, erased and moved like any other; only supersession and retraction are followed here.
+-- Facts change the world of their readers by updates of their own, which name the fact and come from a memory that states it. So
+-- a world with facts is folded, erased and moved like any other; only supersession and retraction are followed here.
 
--- Facts take part in the permission checks of whoever asserted them. An update that follows from another change, such as an erasure,
--- must not ask for those of its caller.
+-- Facts take part in the permission checks of whoever asserted them. An update that follows from another change, such as an
+-- erasure, must not ask for those of its caller.
 drop trigger _300_take_from_source on public.world_model_updates;
 create trigger _300_take_from_source before insert on public.world_model_updates
   for each row when (new.fact_id is null) execute function derived.tg__take_from_source('source_packet', 'trace_id');
 
-create function world_model.tg_world_model_updates__take_from_evidence()
-returns trigger
+create function world_model.tg_world_model_updates__take_from_evidence() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
-  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator, e.source,
-    e.agent, e.is_from_admin
+  select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator,
+    e.source, e.agent, e.is_from_admin
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.correlation_id, new.session_id,
     new.trace_id, new.creator, new.source, new.agent, new.is_from_admin
   from public.fact_evidence e where e.fact_id = new.fact_id and e.packet_id = new.source_packet
@@ -26477,29 +25497,22 @@ begin
   return new;
 end
 $$;
-
 comment on function world_model.tg_world_model_updates__take_from_evidence is
-  'Gives an update by a fact the owner, scope, expiry and references of the evidence. Definer: callers can''t read '
-  'all evidence.';
+  'Gives an update by a fact the owner, scope, expiry and references of the evidence. Definer: callers can''t read all evidence.';
 
 create trigger _300_take_from_evidence before insert on public.world_model_updates
   for each row when (new.fact_id is not null) execute function world_model.tg_world_model_updates__take_from_evidence();
 
-create function world_model.names_type(fact public.knowledge_facts)
-returns boolean
+create function world_model.names_type(fact public.knowledge_facts) returns boolean
 language sql immutable parallel safe
 return (fact).predicate = 'is a' and not (fact).is_single_valued and pg_catalog.jsonb_typeof((fact).object) = 'string';
-
-comment on function world_model.names_type is
-  'True for a fact that says what its subject is, as in "billing is a service".';
+comment on function world_model.names_type is 'True for a fact that says what its subject is, as in "billing is a service".';
 
 -- Compares the value that holds now with the last one that facts brought into the world, and adds an update only if
 -- they differ. Several facts of one statement thus lead to one update.
-create function world_model.take_fact(fact public.knowledge_facts)
-returns void
+create function world_model.take_fact(fact public.knowledge_facts) returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   is_type constant boolean := world_model.names_type(fact);
   current public.knowledge_facts;
@@ -26553,18 +25566,14 @@ begin
   perform world_model.merge_update(applied);
 end
 $$;
-
-comment on function world_model.take_fact is
-  'Brings the current value of the subject and predicate of a fact into its world, if one of its values was meant '
-  'for the world and the world does not have it yet. Not executable by callers.';
+comment on function world_model.take_fact is 'Brings the current value of the subject and predicate of a fact into its world, if '
+  'one of its values was meant for the world and the world does not have it yet.';
 
 -- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
 -- current value, in the order in which worlds are locked.
-create function world_model.follow_facts(fact_ids uuid[])
-returns void
+create function world_model.follow_facts(fact_ids uuid[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   lost uuid[];
   fact public.knowledge_facts;
@@ -26591,13 +25600,9 @@ begin
   end loop;
 end
 $$;
+comment on function world_model.follow_facts is 'Takes values of lost facts out of worlds, and brings in current ones.';
 
-comment on function world_model.follow_facts is
-  'Takes values out of worlds whose facts were retracted, moved or lost the memory that they came from, and brings '
-  'in the current ones. Not executable by callers.';
-
-create function world_model.tg_knowledge_facts__worlds_follow()
-returns trigger
+create function world_model.tg_knowledge_facts__worlds_follow() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
@@ -26614,10 +25619,8 @@ begin
   return null;
 end
 $$;
-
 comment on function world_model.tg_knowledge_facts__worlds_follow is
-  'Makes worlds follow facts that were superseded, retracted, moved or deleted. Definer: callers can''t write these '
-  'tables.';
+  'Makes worlds follow facts that were superseded, retracted, moved or deleted. Definer: callers can''t write these tables.';
 
 create trigger _640_worlds_follow_update after update on public.knowledge_facts
   referencing old table as old_rows new table as new_rows
@@ -26626,23 +25629,21 @@ create trigger _640_worlds_follow_delete after delete on public.knowledge_facts
   referencing old table as old_rows
   for each statement execute function world_model.tg_knowledge_facts__worlds_follow();
 
-create function world_model.tg_fact_evidence__into_world()
-returns trigger
+create function world_model.tg_fact_evidence__into_world() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
   if new.extracted_by is null and not world_model.takes_facts(new.tenant_id) then
-    perform identity.raise_error('L9VAL', 'into_world: this tenant keeps facts out of its world model (set_world_model_settings)', 'into_world');
+    perform identity.raise_error('L9VAL',
+      'into_world: this tenant keeps facts out of its world model (set_world_model_settings)', 'into_world');
   end if;
   -- A new fact is not current yet; the update that makes it so is followed.
   perform world_model.follow_facts(array[new.fact_id]);
   return null;
 end
 $$;
-
-comment on function world_model.tg_fact_evidence__into_world is
-  'Brings a known fact into the world when somebody asks for it. Raises L9VAL if the tenant keeps facts out of its '
-  'world model. Definer: callers can''t write these tables.';
+comment on function world_model.tg_fact_evidence__into_world is 'Brings a known fact into the world when somebody asks for it. '
+  'Raises L9VAL if the tenant keeps facts out of its world model. Definer: callers can''t write these tables.';
 
 create trigger _640_into_world after insert on public.fact_evidence
   for each row when (new.into_world) execute function world_model.tg_fact_evidence__into_world();
@@ -26651,59 +25652,43 @@ create trigger _640_into_world_later after update of into_world on public.fact_e
 --! EndIncluded 160-world-model/180-take-facts.sql
 --! Included 170-reflection/000-schema.sql
 create schema reflection;
-comment on schema reflection is
-  'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only the functions that are '
-  'granted individually.';
+comment on schema reflection is 'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only the '
+  'functions that are granted individually.';
 grant usage on schema reflection to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/000-schema.sql
 --! Included 170-reflection/010-choices-and-limits.sql
 -- The values that columns of this chapter take, and its limits: constraints, checks and ranks all use these functions.
-
-create function reflection.reflection_types()
-returns text[]
+create function reflection.reflection_types() returns text[]
 language sql immutable parallel safe
 return array['lesson', 'pattern', 'failure', 'success', 'insight', 'improvement', 'false_constraint'];
 
-create function reflection.priorities()
-returns text[]
-language sql immutable parallel safe
-return array['low', 'medium', 'high', 'critical'];
+create function reflection.priorities() returns text[]
+language sql immutable parallel safe return array['low', 'medium', 'high', 'critical'];
 
-create function reflection.task_outcomes()
-returns text[]
-language sql immutable parallel safe
-return array['success', 'partial', 'failure', 'unknown'];
+create function reflection.task_outcomes() returns text[]
+language sql immutable parallel safe return array['success', 'partial', 'failure', 'unknown'];
 
 create function reflection.max_list_length() returns integer language sql immutable parallel safe return 64;
 
 create function reflection.max_text_bytes() returns integer language sql immutable parallel safe return 8192;
 
-create function reflection.default_priority() returns text
-language sql immutable parallel safe
-return 'medium';
+create function reflection.default_priority() returns text language sql immutable parallel safe return 'medium';
 
-create function reflection.default_confidence() returns double precision
-language sql immutable parallel safe
-return 0.7;
-
+create function reflection.default_confidence() returns double precision language sql immutable parallel safe return 0.7;
 comment on function reflection.reflection_types is 'The types of reflections.';
 comment on function reflection.priorities is 'The priorities of reflections, lowest first.';
 comment on function reflection.default_priority is 'The priority of a reflection for which none is given.';
 comment on function reflection.default_confidence is 'The confidence in a reflection for which none is given.';
 comment on function reflection.task_outcomes is 'The outcomes of tasks.';
-comment on function reflection.max_list_length is
-  'The maximum number of entries in a list of entities, texts or memories.';
+comment on function reflection.max_list_length is 'The maximum number of entries in a list of entities, texts or memories.';
 comment on function reflection.max_text_bytes is 'The maximum length of a context, or of a text in a list, in bytes.';
-
-grant execute on function
-  reflection.reflection_types, reflection.priorities, reflection.task_outcomes, reflection.max_list_length,
-  reflection.max_text_bytes, reflection.default_priority, reflection.default_confidence
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function reflection.reflection_types, reflection.priorities, reflection.task_outcomes,
+  reflection.max_list_length, reflection.max_text_bytes, reflection.default_priority, reflection.default_confidence
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/010-choices-and-limits.sql
 --! Included 170-reflection/020-reflection-store.sql
 -- The columns that only lessons have, one row for each memory of kind reflection. store_reflection() writes it;
 -- recall_lessons() and GraphQL read it.
-
 create table public.reflection_store (
   reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -26716,11 +25701,7 @@ create table public.reflection_store (
   agent_count integer not null default 1,
   last_seen timestamptz not null default clock_timestamp(),
   source_agent text,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
   ttl timestamptz,
   expires_at timestamptz generated always as (ttl) virtual,
   creator text not null,
@@ -26734,31 +25715,25 @@ create table public.reflection_store (
   constraint reflection_context_at_most_8_kib check (octet_length(context) <= reflection.max_text_bytes()),
   constraint reflection_entities_at_most_64 check (cardinality(entities) <= reflection.max_list_length())
 );
-
 alter table public.reflection_store alter column context set statistics 0, alter column entities set statistics 0;
-
 -- A search uses this index to check whether the caller may read only few lessons.
 create index reflection_store_readers_idx on public.reflection_store (tenant_id, scope, user_id, org_id, project_id);
-
-comment on table public.reflection_store is
-  'Lessons that agents learned, one row for each memory of kind reflection. Text, tags, vector and access count '
-  'belong to the memory: reflection_store_content(), reflection_store_tags() and reflection_store_access_count() '
-  'return them, and memory_embeddings holds the vector.';
+comment on table public.reflection_store is 'Lessons that agents learned, one row for each memory of kind reflection. Text, '
+  'tags, vector and access count belong to the memory: reflection_store_content(), reflection_store_tags() and '
+  'reflection_store_access_count() return them, and memory_embeddings holds the vector.';
 comment on column public.reflection_store.reflection_id is
   'UUID version 7, ordered by the time when the reflection was first saved.';
 comment on column public.reflection_store.source_packet is
-  'The memory that holds the text, the tags and, in memory_embeddings, the vector. A memory has at most one row '
-  'here.';
-comment on column public.reflection_store.reflection_type is
-  'lesson, pattern, failure, success, insight, improvement, or false_constraint (a constraint that was believed to '
-  'hold and does not).';
+  'The memory that holds the text, the tags and, in memory_embeddings, the vector. A memory has at most one row here.';
+comment on column public.reflection_store.reflection_type is 'lesson, pattern, failure, success, insight, improvement, or '
+  'false_constraint (a constraint that was believed to hold and does not).';
 comment on column public.reflection_store.context is
   'The circumstances in which the reflection applies or was learned: at most 8 KiB.';
 comment on column public.reflection_store.entities is
   'The names of the entities that the reflection is about: at most 64, each once and as its writer spelled it.';
 comment on column public.reflection_store.confidence is
-  'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c '
-  'is the highest confidence that the agent gave. An agent that repeats itself changes nothing.';
+  'The confidence, from 0 to 0.99: 1 - Π(1 - c) over the agents that saved the reflection with this text, where c is the highest '
+  'confidence that the agent gave. An agent that repeats itself changes nothing.';
 comment on column public.reflection_store.priority is
   'critical, high, medium or low: the highest priority that an agent gave to this text.';
 comment on column public.reflection_store.times_seen is
@@ -26767,72 +25742,53 @@ comment on column public.reflection_store.agent_count is
   'The number of agents that saved the reflection with this text. Rankings count these.';
 comment on column public.reflection_store.last_seen is 'The time when the reflection was last saved.';
 comment on column public.reflection_store.source_agent is 'The agent that saved the reflection first.';
-comment on column public.reflection_store.expires_at is
-  'The same as ttl: from then on the reflection is no longer recalled.';
+comment on column public.reflection_store.expires_at is 'The same as ttl: from then on the reflection is no longer recalled.';
 
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');
-call secrets.guard_table('public.reflection_store', array['correlation_id', 'session_id', 'trace_id', 'reflection_type', 'priority', 'source_agent']);
+call secrets.guard_table('public.reflection_store',
+  array['correlation_id', 'session_id', 'trace_id', 'reflection_type', 'priority', 'source_agent']);
 --! EndIncluded 170-reflection/020-reflection-store.sql
 --! Included 170-reflection/030-columns-of-reflections.sql
 -- Fields of a lesson in GraphQL that its memory holds: text, tags, branch and number of accesses. reflection_json()
 -- and the fields of tasks call some of them.
-
-create function public.reflection_store_content(reflection public.reflection_store)
-returns text
+create function public.reflection_store_content(reflection public.reflection_store) returns text
 language sql stable parallel safe set search_path = ''
 return (select p.envelope ->> 'content' from public.packet_store p where p.packet_id = (reflection).source_packet);
 
-create function public.reflection_store_tags(reflection public.reflection_store)
-returns text[]
+create function public.reflection_store_tags(reflection public.reflection_store) returns text[]
 language sql stable parallel safe set search_path = ''
 return (select p.tags from public.packet_store p where p.packet_id = (reflection).source_packet);
 
-create function public.reflection_store_branch(reflection public.reflection_store)
-returns text
+create function public.reflection_store_branch(reflection public.reflection_store) returns text
 language sql stable parallel safe set search_path = ''
 return (select p.branch from public.packet_store p where p.packet_id = (reflection).source_packet);
 
-create function public.reflection_store_access_count(reflection public.reflection_store)
-returns bigint
+create function public.reflection_store_access_count(reflection public.reflection_store) returns bigint
 language sql stable parallel safe set search_path = ''
 return (
   select public.packet_store_access_count(p) from public.packet_store p where p.packet_id = (reflection).source_packet);
-
 comment on function public.reflection_store_content is 'The text of the reflection, from its memory.';
 comment on function public.reflection_store_tags is 'The tags of the reflection, from its memory.';
-comment on function public.reflection_store_branch is
-  'The branch of the reflection, from its memory; null means every branch.';
+comment on function public.reflection_store_branch is 'The branch of the reflection, from its memory; null means every branch.';
 comment on function public.reflection_store_access_count is
   'The number of times that the reflection was found, recalled or read, up to the last roll-up of the access log.';
-
-grant execute on function
-  public.reflection_store_content, public.reflection_store_tags, public.reflection_store_branch,
-  public.reflection_store_access_count
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.reflection_store_content, public.reflection_store_tags, public.reflection_store_branch,
+  public.reflection_store_access_count to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/030-columns-of-reflections.sql
 --! Included 170-reflection/040-check-reflection.sql
 -- Checks and ranks for the values of lessons. reflect() and store_reflection() call check_reflection(), and
 -- find_reflection() asks can_reinforce().
-
-create function reflection.priority_rank(priority text)
-returns integer
-language sql immutable parallel safe
-return array_position(reflection.priorities(), priority) - 1;
-
+create function reflection.priority_rank(priority text) returns integer
+language sql immutable parallel safe return array_position(reflection.priorities(), priority) - 1;
 comment on function reflection.priority_rank is 'The rank of a priority: low 0, medium 1, high 2, critical 3.';
 
-create function reflection.can_reinforce(one_type text, other_type text)
-returns boolean
+create function reflection.can_reinforce(one_type text, other_type text) returns boolean
 language sql immutable parallel safe
-return one_type = other_type
-  or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
+return one_type = other_type or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
+comment on function reflection.can_reinforce is 'True if reflections of these two types with the same text mean the same. The '
+  'text of a success means something else as a failure, and the opposite as a false constraint.';
 
-comment on function reflection.can_reinforce is
-  'True if reflections of these two types with the same text mean the same. The text of a success means something '
-  'else as a failure, and the opposite as a false constraint.';
-
-create function reflection.check_choice(value text, choices text[], field text)
-returns void
+create function reflection.check_choice(value text, choices text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -26841,13 +25797,10 @@ begin
   end if;
 end
 $$;
-
-comment on function reflection.check_choice is
-  'Raises L9VAL, naming the field and the choices, if the value is not one of them.';
+comment on function reflection.check_choice is 'Raises L9VAL, naming the field and the choices, if the value is not one of them.';
 
 create function reflection.check_reflection(
-  type text, context text, entities text[], confidence double precision, priority text, out names text[])
-returns text[]
+  type text, context text, entities text[], confidence double precision, priority text, out names text[]) returns text[]
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -26862,19 +25815,13 @@ begin
   names := entities.check_names(entities, 'entities');
 end
 $$;
-
-comment on function reflection.check_reflection is
-  'Raises L9VAL or L9LIM, naming the field, for values that a reflection can''t have. Returns the entities without '
-  'duplicates.';
-
-grant execute on function
-  reflection.priority_rank, reflection.can_reinforce, reflection.check_choice, reflection.check_reflection
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+comment on function reflection.check_reflection is 'Raises for values that no reflection can have; returns the entities.';
+grant execute on function reflection.priority_rank, reflection.can_reinforce, reflection.check_choice, reflection.check_reflection
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 170-reflection/040-check-reflection.sql
 --! Included 170-reflection/045-attestations.sql
 -- What each agent attested of a lesson. store_reflection() writes it, a change of the text clears it, and refresh_lessons()
 -- computes from it the numbers of reflection_store.
-
 create table reflection.attestations (
   reflection_id uuid not null references public.reflection_store on delete cascade,
   agent text not null,
@@ -26887,34 +25834,29 @@ create table reflection.attestations (
   constraint attestation_priority_known check (priority = any (reflection.priorities())),
   constraint attestation_seen_once_at_least check (times_seen >= 1)
 );
-
-comment on table reflection.attestations is
-  'What each agent attested of a lesson: one row for each lesson and agent, so that an agent counts once however '
-  'often it repeats itself. An attestation belongs to the text that it was given for.';
+comment on table reflection.attestations is 'What each agent attested of a lesson: one row for each lesson and agent, so that an '
+  'agent counts once however often it repeats itself. An attestation belongs to the text that it was given for.';
 comment on column reflection.attestations.reflection_id is 'The lesson.';
 comment on column reflection.attestations.agent is 'The creator name of the agent.';
 comment on column reflection.attestations.confidence is 'The highest confidence that the agent gave.';
 comment on column reflection.attestations.priority is 'The highest priority that the agent gave.';
 comment on column reflection.attestations.times_seen is 'How often the agent saved the lesson.';
 comment on column reflection.attestations.last_seen is 'When the agent last saved it.';
-
 call identity.keep_private('reflection.attestations',
   functions => 'Only functions of the owner read and write it, for a lesson that the caller may read.');
-
 -- Callers have no grant: reflection_store holds the sums.
 
 create function reflection.higher_priority(one text, other text) returns text
 language sql immutable parallel safe set search_path = ''
 return case when reflection.priority_rank(one) >= reflection.priority_rank(other) then one else other end;
-
 comment on function reflection.higher_priority is 'The higher of two priorities.';
 
 create function reflection.refresh_lesson(reflection_id uuid) returns public.reflection_store
 language sql volatile set search_path = ''
 begin atomic
   update public.reflection_store r
-  set confidence = s.confidence, priority = s.priority, times_seen = s.times_seen, agent_count = s.agents, last_seen = s.last_seen,
-    updated_at = clock_timestamp()
+  set confidence = s.confidence, priority = s.priority, times_seen = s.times_seen, agent_count = s.agents,
+    last_seen = s.last_seen, updated_at = clock_timestamp()
   from (
     select entities.noisy_or(array_agg(a.confidence) filter (where a.is_decisive)) as confidence,
       (reflection.priorities())[1 + max(reflection.priority_rank(a.priority)) filter (where a.is_decisive)] as priority,
@@ -26931,10 +25873,8 @@ begin atomic
   where r.reflection_id = refresh_lesson.reflection_id
   returning r.*;
 end;
-
-comment on function reflection.refresh_lesson is
-  'Computes confidence, priority and counts of a lesson from its attestations: confidence and priority from those '
-  'of administrators, if there are any. Not executable by callers.';
+comment on function reflection.refresh_lesson is 'Computes confidence, priority and counts of a lesson from its attestations: '
+  'confidence and priority from those of administrators, if there are any.';
 
 create function reflection.tg_packet_store__attest_again() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -26953,11 +25893,9 @@ begin
   return null;
 end
 $$;
-
 comment on function reflection.tg_packet_store__attest_again is
-  'Starts a lesson again from the attestation of the caller that changed its text: what others attested was another '
-  'text. A caller that had attested nothing gives the default confidence and priority. Definer: callers can''t '
-  'write these tables.';
+  'Starts a lesson again from the attestation of the caller that changed its text: what others attested was another text. A '
+  'caller that had attested nothing gives the default confidence and priority. Definer: callers can''t write these tables.';
 
 create trigger _630_attest_again after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)
@@ -26965,10 +25903,8 @@ create trigger _630_attest_again after update of envelope on public.packet_store
 --! EndIncluded 170-reflection/045-attestations.sql
 --! Included 170-reflection/050-store-reflection.sql
 -- Writes a lesson and what its agent attests of it, as the owner. Only reflect() calls store_reflection().
-
 create type public.reflect_result as (status text, reflection public.reflection_store);
-comment on type public.reflect_result is
-  'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
+comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
 comment on column public.reflect_result.status is 'inserted, or reinforced if the reflection existed already.';
 comment on column public.reflect_result.reflection is 'The reflection as it is now.';
 
@@ -26984,7 +25920,8 @@ declare
   names text[] := reflection.check_reflection(
     store_reflection.type, store_reflection.context, store_reflection.entities, store_reflection.confidence,
     store_reflection.priority);
-  is_writer constant boolean := packets.text_writer(source) = derived.agent_for(source) or identity.current_role_name() = 'l9_admin';
+  is_writer constant boolean := packets.text_writer(source) = derived.agent_for(source)
+    or identity.current_role_name() = 'l9_admin';
   bounds constant identity.bounds := identity.bounds_of(source.tenant_id, derived.agent_for(source));
   is_new boolean;
   result public.reflect_result;
@@ -27013,7 +25950,8 @@ begin
   insert into reflection.attestations as a (reflection_id, agent, confidence, priority)
   values ((result.reflection).reflection_id, derived.agent_for(source), store_reflection.confidence, store_reflection.priority)
   on conflict (reflection_id, agent) do update set
-    confidence = greatest(a.confidence, excluded.confidence), priority = reflection.higher_priority(a.priority, excluded.priority),
+    confidence = greatest(a.confidence, excluded.confidence),
+      priority = reflection.higher_priority(a.priority, excluded.priority),
     times_seen = a.times_seen + 1, last_seen = excluded.last_seen;
   if not is_new then
     result.reflection := reflection.refresh_lesson((result.reflection).reflection_id);
@@ -27022,28 +25960,22 @@ begin
   return result;
 end
 $$;
-
 comment on function reflection.store_reflection is
-  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. '
-  'Confidence and priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered '
-  'to that. The caller must see the memory and may write in its scope and project. Definer: callers can''t write '
-  'reflection_store.';
-
+  'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. Confidence and '
+  'priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see '
+  'the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 grant execute on function reflection.store_reflection to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/050-store-reflection.sql
 --! Included 170-reflection/060-reflect.sql
 -- The operation reflect: saves a lesson, or reinforces the one that says the same. reflect_on_task() calls it for
 -- each lesson of a task.
 
-
 -- Similar texts come from the search for near-duplicates; numbers, negations, types and administrators' authority
 -- then rule out those that are not the same lesson.
 create function reflection.find_reflection(
-  content text, type text, scope text, project_id text, branch text, content_vector extensions.vector, model text)
-returns uuid
+  content text, type text, scope text, project_id text, branch text, content_vector extensions.vector, model text) returns uuid
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   hash constant bytea := packets.text_identity(content);
@@ -27069,37 +26001,20 @@ begin
     limit 1);
 end
 $$;
-
 comment on function reflection.find_reflection is
-  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this '
-  'scope and project) and this branch, or null. To an administrator, nearly the same text of an agent is another '
-  'one. Locks the reflections of that audience until the end of the transaction, so that concurrent calls don''t '
-  'save a reflection twice.';
+  'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and '
+  'project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the '
+  'reflections of that audience until the end of the transaction, so that concurrent calls don''t save a reflection twice.';
 
 -- Looks for the lesson under a lock of its audience, saves a memory if there is none, and writes the row by
 -- store_reflection(). The lock of the task comes before that of the audience.
-create function public.reflect(
-  content text,
-  type text default 'lesson',
-  context text default null,
-  entities text[] default '{}',
-  tags text[] default '{}',
-  confidence double precision default 0.7,
-  priority text default 'medium',
-  expires_at timestamptz default null,
-  scope text default 'developer',
-  project_id text default null,
-  learned_from uuid[] default '{}',
-  thread_id text default null,
-  content_vector extensions.vector default null,
-  model text default null,
-  task_id text default null,
-  branch text default null
-)
-returns public.reflect_result
+create function public.reflect(content text, type text default 'lesson', context text default null, entities text[] default '{}',
+  tags text[] default '{}', confidence double precision default 0.7, priority text default 'medium',
+  expires_at timestamptz default null, scope text default 'developer', project_id text default null,
+  learned_from uuid[] default '{}', thread_id text default null, content_vector extensions.vector default null,
+  model text default null, task_id text default null, branch text default null) returns public.reflect_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   target_scope text := coalesce(reflect.scope, 'developer');
   target_branch text;
@@ -27126,9 +26041,9 @@ begin
   if lesson_packet is null then
     begin
       lesson_packet := (public.save_memory(
-        reflect.content, scope => target_scope, project_id => reflect.project_id, branch => coalesce(target_branch, '*'), kind => 'reflection', tags => reflect.tags,
-        thread_id => reflect.thread_id, parent_ids => reflect.learned_from, ttl => reflect.expires_at,
-        importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
+        reflect.content, scope => target_scope, project_id => reflect.project_id, branch => coalesce(target_branch, '*'),
+        kind => 'reflection', tags => reflect.tags, thread_id => reflect.thread_id, parent_ids => reflect.learned_from,
+        ttl => reflect.expires_at, importance => (0.3 + 0.2 * reflection.priority_rank(wanted_priority))::real)).memory.packet_id;
     exception when sqlstate 'L9VAL' or sqlstate 'L9LIM' then
       get stacked diagnostics refused_field = column_name, refused_message = message_text;
       if refused_field <> 'parent_ids' then
@@ -27150,147 +26065,87 @@ begin
   return saved;
 end
 $$;
-
-comment on function public.reflect is
-  'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or nearly the same text '
-  'in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, pattern, '
-  'failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the '
-  'caller wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
-
+comment on function public.reflect is 'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or '
+  'nearly the same text in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, '
+  'pattern, failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the caller '
+  'wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function reflection.find_reflection, public.reflect to l9_agent, l9_admin;
 
-create function reflection.reflection_json(reflection public.reflection_store)
-returns jsonb
+create function reflection.reflection_json(reflection public.reflection_store) returns jsonb
 language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
 volatile set search_path = ''
 return pg_catalog.jsonb_build_object(
-  'reflection_id', (reflection).reflection_id,
-  'packet_id', (reflection).source_packet,
-  'content', public.reflection_store_content(reflection),
-  'reflection_type', (reflection).reflection_type,
-  'context', (reflection).context,
-  'entities', (reflection).entities,
-  'tags', public.reflection_store_tags(reflection),
-  'confidence', (reflection).confidence,
-  'priority', (reflection).priority,
-  'times_seen', (reflection).times_seen,
-  'agent_count', (reflection).agent_count,
-  'scope', (reflection).scope,
-  'project_id', (reflection).project_id,
-  'branch', public.reflection_store_branch(reflection),
-  'source_agent', (reflection).source_agent,
-  'creator', (reflection).creator,
-  'source', (reflection).source,
-  'created_at', (reflection).created_at,
-  'last_seen', (reflection).last_seen,
-  'expires_at', (reflection).ttl);
-
-comment on function reflection.reflection_json is
-  'A reflection as the gateway returns it, with the text and tags of its memory.';
-
+  'reflection_id', (reflection).reflection_id, 'packet_id', (reflection).source_packet,
+  'content', public.reflection_store_content(reflection), 'reflection_type', (reflection).reflection_type,
+  'context', (reflection).context, 'entities', (reflection).entities, 'tags', public.reflection_store_tags(reflection),
+  'confidence', (reflection).confidence, 'priority', (reflection).priority, 'times_seen', (reflection).times_seen,
+  'agent_count', (reflection).agent_count, 'scope', (reflection).scope, 'project_id', (reflection).project_id,
+  'branch', public.reflection_store_branch(reflection), 'source_agent', (reflection).source_agent,
+  'creator', (reflection).creator, 'source', (reflection).source, 'created_at', (reflection).created_at,
+  'last_seen', (reflection).last_seen, 'expires_at', (reflection).ttl);
+comment on function reflection.reflection_json is 'A reflection as the gateway returns it, with the text and tags of its memory.';
 grant execute on function reflection.reflection_json to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/060-reflect.sql
 --! Included 170-reflection/070-recall-types.sql
 -- The types that recall_lessons() answers, and the factor by which it weighs priority and confidence.
-
-create type public.recalled_lesson as (
-  reflection_id uuid,
-  packet_id uuid,
-  access_id uuid,
-  content text,
-  is_truncated boolean,
-  reflection_type text,
-  priority text,
-  confidence double precision,
-  times_seen integer,
-  context text,
-  entities text[],
-  tags text[],
-  scope text,
-  project_id text,
-  source_agent text,
-  last_seen timestamptz,
-  expires_at timestamptz,
-  score real,
-  relevance real,
-  branch text,
-  agent_count integer,
-  standing public.standing
-);
-
+create type public.recalled_lesson as (reflection_id uuid, packet_id uuid, access_id uuid, content text, is_truncated boolean,
+  reflection_type text, priority text, confidence double precision, times_seen integer, context text, entities text[],
+  tags text[], scope text, project_id text, source_agent text, last_seen timestamptz, expires_at timestamptz, score real,
+  relevance real, branch text, agent_count integer, standing public.standing);
 comment on type public.recalled_lesson is 'A reflection that recall_lessons() found.';
 comment on column public.recalled_lesson.reflection_id is 'The id of the reflection.';
 comment on column public.recalled_lesson.is_truncated is 'True if content was cut.';
 comment on column public.recalled_lesson.reflection_type is 'The type, as in reflection_store.';
 comment on column public.recalled_lesson.priority is 'critical, high, medium or low.';
 comment on column public.recalled_lesson.confidence is 'The confidence, from 0 to 0.99.';
-comment on column public.recalled_lesson.times_seen is
-  'The number of times that the reflection was saved, by all agents.';
+comment on column public.recalled_lesson.times_seen is 'The number of times that the reflection was saved, by all agents.';
 comment on column public.recalled_lesson.agent_count is 'The number of agents that saved the reflection.';
-comment on column public.recalled_lesson.context is
-  'The circumstances in which the reflection applies or was learned.';
+comment on column public.recalled_lesson.context is 'The circumstances in which the reflection applies or was learned.';
 comment on column public.recalled_lesson.entities is 'The names of the entities that the reflection is about.';
 comment on column public.recalled_lesson.tags is 'The tags of the memory.';
 comment on column public.recalled_lesson.scope is 'The scope, which decides who can read the reflection.';
 comment on column public.recalled_lesson.project_id is 'The project; null in scope global.';
 comment on column public.recalled_lesson.branch is 'The branch; null means every branch.';
-comment on column public.recalled_lesson.standing is
-  'Whose word the lesson is, and what has superseded it, as in memory_hit.';
+comment on column public.recalled_lesson.standing is 'Whose word the lesson is, and what has superseded it, as in memory_hit.';
 comment on column public.recalled_lesson.source_agent is 'The agent that saved the reflection first.';
 comment on column public.recalled_lesson.last_seen is 'The time when the reflection was last saved.';
-comment on column public.recalled_lesson.expires_at is
-  'The time from which the reflection is no longer recalled; null: never.';
+comment on column public.recalled_lesson.expires_at is 'The time from which the reflection is no longer recalled; null: never.';
 comment on column public.recalled_lesson.packet_id is 'The memory of the reflection.';
 comment on column public.recalled_lesson.access_id is 'The id of this access, which record_feedback() takes.';
-comment on column public.recalled_lesson.content is
-  'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
+comment on column public.recalled_lesson.content is 'The text: cut after 8000 characters, or earlier if max_tokens requires it.';
 comment on column public.recalled_lesson.score is
   'The score from 0 to 1: as in search_memory(), raised by priority and confidence.';
-
 comment on column public.recalled_lesson.relevance is
   'How likely it has to do with the query, from 0 to 1, as in search_memory(); null without a query.';
 
 create type public.recall_result as (lessons public.recalled_lesson[], searched jsonb);
-
 comment on type public.recall_result is
-  'Lessons, best first, and a description of the search, so that an empty result can''t be mistaken for a missing '
-  'permission.';
+  'Lessons, best first, and a description of the search, so that an empty result can''t be mistaken for a missing permission.';
 comment on column public.recall_result.lessons is 'The lessons, best first.';
-comment on column public.recall_result.searched is
-  'What was searched: the same object as in the result of search_memory().';
+comment on column public.recall_result.searched is 'What was searched: the same object as in the result of search_memory().';
 
-create function reflection.lesson_factor(priority text, confidence double precision)
-returns real
-language sql immutable parallel safe
-return ((1 + 0.2 * reflection.priority_rank(priority) / 3.0 + 0.1 * confidence) / 1.3)::real;
-
+create function reflection.lesson_factor(priority text, confidence double precision) returns real
+language sql immutable parallel safe return ((1 + 0.2 * reflection.priority_rank(priority) / 3.0 + 0.1 * confidence) / 1.3)::real;
 comment on function reflection.lesson_factor is
-  'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. '
-  'A lesson with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of '
-  'the other''s.';
-
+  'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. A lesson '
+  'with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of the other''s.';
 grant execute on function reflection.lesson_factor to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/070-recall-types.sql
 --! Included 170-reflection/080-narrow-to-lessons.sql
 -- Restricts a search to lessons, in place of narrow_search(). recall_lessons() calls narrow_to_lessons().
-
-create function reflection.lesson_conditions(alias text, types text[], priority text)
-returns text
+create function reflection.lesson_conditions(alias text, types text[], priority text) returns text
 language sql stable parallel safe set search_path = ''
 return pg_catalog.concat_ws(' and ', 'true',
   case when types is not null then pg_catalog.format('%I.reflection_type = any (%L::text[])', alias, types) end,
   case when priority is not null then pg_catalog.format(
     'reflection.priority_rank(%I.priority) >= %s', alias, reflection.priority_rank(priority)) end);
-
-comment on function reflection.lesson_conditions is
-  'SQL conditions on the reflection_store columns of a lesson, with their values included.';
+comment on function reflection.lesson_conditions is 'SQL conditions on the reflection_store columns of a lesson.';
 
 -- States the conditions once for the ranked indexes of memories and once for the small table of lessons, in which few
 -- matches are found without a scan.
 create function reflection.narrow_to_lessons(
-  request search.search_request, types text[], priority text, tags text[], tags_match text)
-returns search.search_request
+  request search.search_request, types text[], priority text, tags text[], tags_match text) returns search.search_request
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -27307,8 +26162,8 @@ begin
   request.own_row_condition := search.own_conditions('m', request.requested_scopes, request.project_id, request.branch);
   -- What makes a memory a lesson of these types is left to current_condition.
   request.word_filter := row(
-    request.requested_scopes, request.project_id, false, null, null, '{reflection}', packets.wanted_tag_keys(tags), tags_match = 'all',
-    null, null, null, null, null, null, null, null, request.branch, null)::ranking.word_filter;
+    request.requested_scopes, request.project_id, false, null, null, '{reflection}', packets.wanted_tag_keys(tags),
+    tags_match = 'all', null, null, null, null, null, null, null, null, request.branch, null)::ranking.word_filter;
   request.current_condition := concat_ws(' and ',
     search.own_conditions('p', request.requested_scopes, request.project_id, request.branch),
     search.packet_conditions('p', '{reflection}', tags, tags_match, null, null, null, null, null),
@@ -27330,33 +26185,24 @@ begin
   return request;
 end
 $$;
-
-comment on function reflection.narrow_to_lessons is
-  'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart '
-  'of narrow_search for recall_lessons().';
-
-grant execute on function
-  reflection.lesson_conditions, reflection.narrow_to_lessons
-to l9_agent, l9_admin, l9_platform_admin;
+comment on function reflection.narrow_to_lessons is 'Restricts a search to lessons: adds its conditions and, if only few rows '
+  'match, their ids. It is the counterpart of narrow_search for recall_lessons().';
+grant execute on function reflection.lesson_conditions, reflection.narrow_to_lessons to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/080-narrow-to-lessons.sql
 --! Included 170-reflection/090-recall-lessons.sql
 -- The operation recall_lessons: a search over lessons only, with priority and confidence in the score.
-
-create function reflection.to_lessons(hits public.memory_hit[])
-returns public.recalled_lesson[]
+create function reflection.to_lessons(hits public.memory_hit[]) returns public.recalled_lesson[]
 language sql stable set search_path = ''
 return (
   select coalesce(pg_catalog.array_agg(row(
-    r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence, r.times_seen,
-    r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance, h.branch, r.agent_count,
-    h.standing
+    r.reflection_id, h.packet_id, h.access_id, h.content, h.is_truncated, r.reflection_type, r.priority, r.confidence,
+    r.times_seen, r.context, r.entities, h.tags, h.scope, h.project_id, r.source_agent, r.last_seen, r.ttl, h.score, h.relevance,
+    h.branch, r.agent_count, h.standing
   )::public.recalled_lesson order by place), '{}')
   from pg_catalog.generate_subscripts(hits, 1) as place
   cross join lateral (select (hits[place]).*) as h
   join public.reflection_store r on r.source_packet = h.packet_id);
-
-comment on function reflection.to_lessons is
-  'Adds the values of reflection_store to hits that are lessons, in the same order.';
+comment on function reflection.to_lessons is 'Adds the values of reflection_store to hits that are lessons, in the same order.';
 
 -- Opens and closes the search as search_memory() does; in between it finds more than k, multiplies scores by
 -- lesson_factor(), and keeps the k best.
@@ -27373,12 +26219,12 @@ create function public.recall_lessons(
   min_relevance real default null,
   query_vector extensions.vector default null,
   model text default null,
-  branch text default null
+  branch text default null,
+  retry_for text[] default '{}'
 )
 returns public.recall_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;
@@ -27388,6 +26234,9 @@ declare
   closed public.search_result;
   result public.recall_result;
 begin
+  if search.is_stale(recall_lessons.query_vector, recall_lessons.model, recall_lessons.retry_for) then
+    return row('{}', '{"retry": "model"}')::public.recall_result;
+  end if;
   types := identity.given_list(types);
   tags := identity.given_list(tags);
   scopes := identity.given_list(scopes);
@@ -27398,7 +26247,8 @@ begin
       'kinds', '["reflection"]'::jsonb, 'types', to_jsonb(types), 'priority', priority, 'tags', to_jsonb(tags),
       'tags_match', case when tags is not null then tags_match end, 'scopes', to_jsonb(scopes), 'project_id', only_project,
       'branch', packets.one_branch(branch))),
-    scopes, only_project, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance, branch => branch);
+    scopes, only_project, query_vector, model, max_tokens, tags_match => tags_match, min_relevance => min_relevance,
+    branch => branch);
   foreach one_type in array coalesce(types, '{}') loop
     perform reflection.check_choice(one_type, reflection.reflection_types(), 'types');
   end loop;
@@ -27416,8 +26266,8 @@ begin
   ranked.hits := array(
     select row(
       h.packet_id, h.access_id, h.content, h.is_truncated, h.snippet, h.score * f.factor, h.lexical_score, h.semantic_score,
-      h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h.estimated_importance, h."timestamp",
-      h.explanation, h.speaker, h.created_at, h.relevance, h.branch, h.standing, h.updated_at
+      h.chunk_index, h.kind, h.scope, h.project_id, h.tags, h.thread_id, h.creator, h.importance, h.estimated_importance,
+      h."timestamp", h.explanation, h.speaker, h.created_at, h.relevance, h.branch, h.standing, h.updated_at
     )::public.memory_hit
     from unnest(ranked.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
@@ -27437,14 +26287,13 @@ comment on function public.recall_lessons is
   'Searches reflections that the caller may read as search_memory() does memories: by words and by query_vector, '
   'made by model. Priority and confidence raise a score by at most 30 %. Without a query: the newest, sorted by '
   'both. types: only these. priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, '
-  'min_relevance: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
+  'min_relevance, retry_for: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
 
 grant execute on function reflection.to_lessons, public.recall_lessons to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/090-recall-lessons.sql
 --! Included 170-reflection/100-task-reflections.sql
 -- The results of agents' tasks, one row for each task of an audience. reflect_on_task() writes it by
 -- store_task_reflection(); callers read it over GraphQL.
-
 create table public.task_reflections (
   task_reflection_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -27458,35 +26307,25 @@ create table public.task_reflections (
   execution_time_ms double precision,
   metrics_improved jsonb not null default '{}',
   metrics_degraded jsonb not null default '{}',
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint task_id_short check (not identity.is_blank(task_id) and octet_length(task_id) <= 200),
   constraint task_outcome_known check (outcome = any (reflection.task_outcomes())),
   constraint task_metrics_objects check (jsonb_typeof(metrics_improved) = 'object' and jsonb_typeof(metrics_degraded) = 'object'),
   constraint task_time_not_negative check (execution_time_ms >= 0 and execution_time_ms < 'infinity')
 );
-
 alter table public.task_reflections
   alter column task_id set statistics 0, alter column description set statistics 0, alter column what_worked set statistics 0,
-  alter column what_failed set statistics 0, alter column recommendations set statistics 0, alter column related_decisions set statistics 0,
-  alter column metrics_improved set statistics 0, alter column metrics_degraded set statistics 0;
-
+  alter column what_failed set statistics 0, alter column recommendations set statistics 0,
+  alter column related_decisions set statistics 0, alter column metrics_improved set statistics 0,
+  alter column metrics_degraded set statistics 0;
 -- One row for a task of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
 create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
-
-comment on table public.task_reflections is
-  'Results of tasks: one row for each task of an audience (owner, project and scope). The memory of kind '
-  'task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: '
-  'task_reflections_lessons() returns them, and task_reflections_lessons_learned(), '
-  'task_reflections_false_constraints() and task_reflections_helpful_patterns() their texts by type.';
+comment on table public.task_reflections is 'Results of tasks: one row for each task of an audience (owner, project and scope). '
+  'The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: '
+  'task_reflections_lessons() returns them, and task_reflections_lessons_learned(), task_reflections_false_constraints() and '
+  'task_reflections_helpful_patterns() their texts by type.';
 comment on column public.task_reflections.task_reflection_id is
   'UUID version 7, ordered by the time when the row was first written.';
 comment on column public.task_reflections.source_packet is 'The memory that holds the same in words.';
@@ -27496,24 +26335,21 @@ comment on column public.task_reflections.outcome is 'success, partial, failure 
 comment on column public.task_reflections.what_worked is 'The things that worked.';
 comment on column public.task_reflections.what_failed is 'The things that failed.';
 comment on column public.task_reflections.recommendations is 'Recommendations for the next such task.';
-comment on column public.task_reflections.related_decisions is
-  'Memories of decisions that the task rests on. When the row was written, the writer and everyone who could read '
-  'the row could read each of them.';
+comment on column public.task_reflections.related_decisions is 'Memories of decisions that the task rests on. When the row was '
+  'written, the writer and everyone who could read the row could read each of them.';
 comment on column public.task_reflections.execution_time_ms is
   'The duration of the task in milliseconds, which may have a fraction.';
 comment on column public.task_reflections.metrics_improved is
-  'The metrics that improved: an object of names and numbers or texts, such as {"tests": 212, "p95": "120 ms to 80 '
-  'ms"}.';
+  'The metrics that improved: an object of names and numbers or texts, such as {"tests": 212, "p95": "120 ms to 80 ms"}.';
 comment on column public.task_reflections.metrics_degraded is 'The metrics that got worse, in the same form.';
 
 call derived.derive_from_packets('public.task_reflections', 'task_reflection_id');
-call derived.replace_expired('public.task_reflections', 'source_packet', 'there is a reflection on the same task already', 'task_id');
+call derived.replace_expired('public.task_reflections', 'source_packet', 'there is a reflection on the same task already',
+  'task_id');
 call secrets.guard_table('public.task_reflections', array['correlation_id', 'session_id', 'trace_id', 'outcome']);
 --! EndIncluded 170-reflection/100-task-reflections.sql
 --! Included 170-reflection/110-task-reflection-lessons.sql
--- The links between tasks and lessons. link_lesson() writes them; the fields of tasks and lessons in GraphQL read
--- them.
-
+-- The links between tasks and lessons. link_lesson() writes them; the fields of tasks and lessons in GraphQL read them.
 create table public.task_reflection_lessons (
   task_reflection_id uuid not null references public.task_reflections on delete cascade,
   reflection_id uuid not null references public.reflection_store on delete cascade,
@@ -27522,20 +26358,14 @@ create table public.task_reflection_lessons (
   updated_at timestamptz not null default clock_timestamp(),
   primary key (task_reflection_id, reflection_id)
 );
-
 create index task_reflection_lessons_reflection_idx on public.task_reflection_lessons (reflection_id);
-
 comment on table public.task_reflection_lessons is 'Links between tasks and the lessons that were learned from them.';
 comment on column public.task_reflection_lessons.task_reflection_id is 'The task.';
 comment on column public.task_reflection_lessons.reflection_id is 'The lesson.';
 comment on column public.task_reflection_lessons.tenant_id is 'The tenant of both the task and the lesson.';
 comment on column public.task_reflection_lessons.created_at is 'The time when the two were linked.';
-comment on column public.task_reflection_lessons.updated_at is
-  'The same as created_at, because a link never changes.';
-
-alter table public.task_reflection_lessons enable row level security;
-alter table public.task_reflection_lessons force row level security;
-
+comment on column public.task_reflection_lessons.updated_at is 'The same as created_at, because a link never changes.';
+alter table public.task_reflection_lessons enable row level security, force row level security;
 create policy tenant_isolation on public.task_reflection_lessons as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.task_reflection_lessons for select to l9_agent, l9_admin
@@ -27551,27 +26381,20 @@ create policy worker_access on public.task_reflection_lessons for select to l9_w
 create policy definer_functions on public.task_reflection_lessons to l9_owner
   using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
-
 comment on policy tenant_isolation on public.task_reflection_lessons is 'Nothing is shared between tenants.';
-comment on policy scope_access on public.task_reflection_lessons is
-  'A link is visible to callers that may read both the task and the lesson. The policies of these two tables '
-  'decide, so the link follows both wherever they move.';
+comment on policy scope_access on public.task_reflection_lessons is 'A link is visible to callers that may read both the task '
+  'and the lesson. The policies of these two tables decide, so the link follows both wherever they move.';
 comment on policy platform_override on public.task_reflection_lessons is
-  'Operators read across tenants, and each read is audited. A link is hidden when the task or the lesson has '
-  'expired.';
+  'Operators read across tenants, and each read is audited. A link is hidden when the task or the lesson has expired.';
 comment on policy worker_access on public.task_reflection_lessons is 'Background jobs read all rows.';
 comment on policy definer_functions on public.task_reflection_lessons is
   'link_lesson() writes links in the tenant of the caller, after it has checked that the caller may read both ends.';
-
 grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.task_reflection_lessons to l9_worker;
 --! EndIncluded 170-reflection/110-task-reflection-lessons.sql
 --! Included 170-reflection/120-columns-of-tasks.sql
--- Fields of a task and of a lesson in GraphQL that lead over the links: lessons, their texts by type, tasks and
--- decisions.
-
-create function public.task_reflections_lessons(task public.task_reflections)
-returns setof public.reflection_store
+-- Fields of a task and of a lesson in GraphQL that lead over the links: lessons, their texts by type, tasks and decisions.
+create function public.task_reflections_lessons(task public.task_reflections) returns setof public.reflection_store
 language sql stable parallel safe set search_path = ''
 begin atomic
   select r.*
@@ -27581,27 +26404,24 @@ begin atomic
   order by l.created_at, r.reflection_id;
 end;
 
-create function public.task_reflections_lessons_learned(task public.task_reflections)
-returns text[]
+create function public.task_reflections_lessons_learned(task public.task_reflections) returns text[]
 language sql stable parallel safe set search_path = ''
 return array(
   select public.reflection_store_content(r) from public.task_reflections_lessons(task) r
   where r.reflection_type not in ('false_constraint', 'pattern'));
 
-create function public.task_reflections_false_constraints(task public.task_reflections)
-returns text[]
+create function public.task_reflections_false_constraints(task public.task_reflections) returns text[]
 language sql stable parallel safe set search_path = ''
 return array(
-  select public.reflection_store_content(r) from public.task_reflections_lessons(task) r where r.reflection_type = 'false_constraint');
+  select public.reflection_store_content(r) from public.task_reflections_lessons(task) r
+  where r.reflection_type = 'false_constraint');
 
-create function public.task_reflections_helpful_patterns(task public.task_reflections)
-returns text[]
+create function public.task_reflections_helpful_patterns(task public.task_reflections) returns text[]
 language sql stable parallel safe set search_path = ''
 return array(
   select public.reflection_store_content(r) from public.task_reflections_lessons(task) r where r.reflection_type = 'pattern');
 
-create function public.reflection_store_tasks(reflection public.reflection_store)
-returns setof public.task_reflections
+create function public.reflection_store_tasks(reflection public.reflection_store) returns setof public.task_reflections
 language sql stable parallel safe set search_path = ''
 begin atomic
   select t.*
@@ -27611,38 +26431,30 @@ begin atomic
   order by l.created_at, t.task_reflection_id;
 end;
 
-create function public.task_reflections_decisions(task public.task_reflections)
-returns setof public.packet_store
+create function public.task_reflections_decisions(task public.task_reflections) returns setof public.packet_store
 language sql stable parallel safe set search_path = ''
 begin atomic
   select p.* from public.packet_store p where p.packet_id = any ((task).related_decisions) order by p.packet_id;
 end;
-
-comment on function public.task_reflections_lessons is
-  'The lessons from a task that the caller may read, of all types.';
+comment on function public.task_reflections_lessons is 'The lessons from a task that the caller may read, of all types.';
 comment on function public.task_reflections_false_constraints is
   'The texts of those of its lessons that are constraints which proved false.';
-comment on function public.task_reflections_helpful_patterns is
-  'The texts of those of its lessons that are patterns.';
+comment on function public.task_reflections_helpful_patterns is 'The texts of those of its lessons that are patterns.';
 comment on function public.task_reflections_lessons_learned is
-  'The texts of the lessons from a task that the caller may read, without false constraints and patterns. The texts '
-  'are stored only with the lessons, so that erasing a lesson removes its text here too.';
+  'The texts of the lessons from a task that the caller may read, without false constraints and patterns. The texts are stored '
+  'only with the lessons, so that erasing a lesson removes its text here too.';
 comment on function public.reflection_store_tasks is
   'The tasks that a lesson was learned from, as far as the caller may read them.';
 comment on function public.task_reflections_decisions is
   'The memories of decisions that a task rests on, as far as the caller may read them now.';
-
-grant execute on function
-  public.task_reflections_lessons, public.task_reflections_lessons_learned, public.task_reflections_false_constraints,
-  public.task_reflections_helpful_patterns, public.reflection_store_tasks, public.task_reflections_decisions
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function public.task_reflections_lessons, public.task_reflections_lessons_learned,
+  public.task_reflections_false_constraints, public.task_reflections_helpful_patterns, public.reflection_store_tasks,
+  public.task_reflections_decisions to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 170-reflection/120-columns-of-tasks.sql
 --! Included 170-reflection/130-check-task.sql
 -- Checks for the result of a task, the lock of a task, and the text of its memory. reflect_on_task() and
 -- store_task_reflection() call these functions, and reflect() takes the lock.
-
-create function reflection.check_texts(texts text[], field text)
-returns void
+create function reflection.check_texts(texts text[], field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -27656,26 +26468,24 @@ begin
   end if;
 end
 $$;
+comment on function reflection.check_texts is 'Raises unless the list has at most 64 texts of 1 byte to 8 KiB each.';
 
-comment on function reflection.check_texts is
-  'Raises L9LIM or L9VAL, naming the field, unless the list has at most 64 texts of at most 8 KiB each, none of '
-  'them blank.';
-
-create function reflection.check_metrics(metrics jsonb, field text)
-returns void
+create function reflection.check_metrics(metrics jsonb, field text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
   if metrics is null then
     return;
   elsif jsonb_typeof(metrics) <> 'object' then
-    perform identity.raise_error('L9VAL', format('%s: must be an object of names and numbers or texts, such as {"tests": 212}', field), field);
+    perform identity.raise_error('L9VAL', format('%s: must be an object of names and numbers or texts, such as {"tests": 212}',
+      field), field);
   elsif (select count(*) from jsonb_object_keys(metrics)) > reflection.max_list_length() then
     perform identity.raise_error('L9LIM', format('%s: at most %s metrics', field, reflection.max_list_length()), field);
   elsif exists (
     select from jsonb_each(metrics) as m (name, value)
     where identity.is_blank(m.name) or octet_length(m.name) > 200 or jsonb_typeof(m.value) not in ('number', 'string')) then
-    perform identity.raise_error('L9VAL', format('%s: each metric is a name of at most 200 bytes and a number or a text', field), field);
+    perform identity.raise_error('L9VAL', format('%s: each metric is a name of at most 200 bytes and a number or a text', field),
+      field);
   elsif exists (
     select from jsonb_each_text(metrics) as m (name, value) where octet_length(m.value) > reflection.max_text_bytes()) then
     perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
@@ -27683,14 +26493,11 @@ begin
   perform identity.check_numbers(metrics, field);
 end
 $$;
-
-comment on function reflection.check_metrics is
-  'Raises L9VAL or L9LIM, naming the field, unless this is an object of at most 64 names with numbers or texts.';
+comment on function reflection.check_metrics is 'Raises L9VAL or L9LIM unless this is an object of at most 64 names.';
 
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  related_decisions uuid[], execution_time_ms double precision, metrics_improved jsonb, metrics_degraded jsonb)
-returns void
+  related_decisions uuid[], execution_time_ms double precision, metrics_improved jsonb, metrics_degraded jsonb) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -27702,7 +26509,8 @@ begin
     perform identity.raise_error('L9VAL', 'execution_time_ms: must be a finite number of 0 or more', 'execution_time_ms');
   elsif cardinality(related_decisions) > reflection.max_list_length() then
     perform identity.raise_error('L9LIM',
-      format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)), 'related_decisions');
+      format('related_decisions: at most %s, got %s', reflection.max_list_length(), cardinality(related_decisions)),
+      'related_decisions');
   end if;
   perform identity.check_bytes(task_id, 200, 'task_id'), identity.check_bytes(description, 65536, 'description');
   perform reflection.check_choice(outcome, reflection.task_outcomes(), 'outcome');
@@ -27713,12 +26521,9 @@ begin
   perform reflection.check_metrics(metrics_degraded, 'metrics_degraded');
 end
 $$;
+comment on function reflection.check_task is 'Raises L9VAL or L9LIM, naming the field, for what a task can''t have.';
 
-comment on function reflection.check_task is
-  'Raises L9VAL or L9LIM, naming the field, for values that a reflection on a task can''t have.';
-
-create function reflection.lock_task(task_id text, scope text, project_id text)
-returns void
+create function reflection.lock_task(task_id text, scope text, project_id text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -27732,57 +26537,42 @@ begin
     packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope), task_id), 0));
 end
 $$;
+comment on function reflection.lock_task is 'Makes concurrent calls for one task of the caller''s audience follow each other.';
 
-comment on function reflection.lock_task is
-  'Makes concurrent calls for one task of the caller''s audience wait for each other, so that the second one adds '
-  'to the row of the first.';
-
-create function reflection.metric_texts(metrics jsonb)
-returns text[]
+create function reflection.metric_texts(metrics jsonb) returns text[]
 language sql immutable parallel safe set search_path = ''
-return array(select pg_catalog.format('%s: %s', m.name, m.value) from pg_catalog.jsonb_each_text(metrics) as m (name, value) order by m.name);
-
+return array(select pg_catalog.format('%s: %s', m.name, m.value) from pg_catalog.jsonb_each_text(metrics) as m (name, value)
+  order by m.name);
 comment on function reflection.metric_texts is 'Metrics in words: one text for each, in the order of their names.';
 
-create function reflection.task_text(
-  task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
-  metrics_improved jsonb, metrics_degraded jsonb)
-returns text
+create function reflection.task_text(task_id text, description text, outcome text, what_worked text[], what_failed text[],
+  recommendations text[], metrics_improved jsonb, metrics_degraded jsonb) returns text
 language sql immutable parallel safe set search_path = ''
 return (
-  select pg_catalog.concat_ws(e'\n', pg_catalog.format('Task %s: %s', task_id, description), 'Outcome: ' || outcome, pg_catalog.string_agg(
+  select pg_catalog.concat_ws(e'\n', pg_catalog.format('Task %s: %s', task_id, description), 'Outcome: ' || outcome,
+    pg_catalog.string_agg(
     part.title || e':\n- ' || pg_catalog.array_to_string(part.texts, e'\n- '), e'\n' order by part.place))
   from (values
     (1, 'What worked', what_worked), (2, 'What failed', what_failed), (3, 'Recommendations', recommendations),
     (4, 'Improved', reflection.metric_texts(metrics_improved)), (5, 'Degraded', reflection.metric_texts(metrics_degraded))
   ) as part (place, title, texts)
   where pg_catalog.cardinality(part.texts) > 0);
-
-comment on function reflection.task_text is
-  'The result of a task in words: the text of its memory. Its lessons are memories of their own.';
-
-grant execute on function
-  reflection.check_texts, reflection.check_metrics, reflection.metric_texts, reflection.lock_task,
-  reflection.check_task, reflection.task_text
-to l9_agent, l9_admin, l9_worker;
+comment on function reflection.task_text is 'The result of a task in words. Its lessons are memories of their own.';
+grant execute on function reflection.check_texts, reflection.check_metrics, reflection.metric_texts, reflection.lock_task,
+  reflection.check_task, reflection.task_text to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 170-reflection/130-check-task.sql
 --! Included 170-reflection/140-store-task-reflection.sql
 -- Writes tasks and their links to lessons, as the owner. reflect_on_task() and link_to_task() call these functions
 -- after their own checks.
-
-create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store)
-returns boolean
+create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store) returns boolean
 language sql stable set search_path = ''
 return packets.is_scope_within((narrow).scope, (wide).scope)
   and ((wide).project_id is null or (wide).project_id is not distinct from (narrow).project_id)
   and ((wide).org_id is null or (wide).org_id is not distinct from (narrow).org_id)
   and ((wide).user_id is null or (wide).user_id is not distinct from (narrow).user_id);
+comment on function reflection.is_audience_within is 'True if all readers of the first memory may read the second.';
 
-comment on function reflection.is_audience_within is
-  'True if everyone who may read the first memory may also read the second one, of the same tenant.';
-
-create function reflection.check_references(source public.packet_store, ids uuid[], field text)
-returns void
+create function reflection.check_references(source public.packet_store, ids uuid[], field text) returns void
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -27793,30 +26583,26 @@ begin
   from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p);
   if not all_readable then
     -- Otherwise the row would show its readers the id of a memory that they may not know of.
-    perform identity.raise_error('L9VAL', format('%s: names a memory that not every reader of scope %s may read', field, source.scope), field);
+    perform identity.raise_error('L9VAL',
+      format('%s: names a memory that not every reader of scope %s may read', field, source.scope), field);
   end if;
   if visible_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
-    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist, or is not yours', field), field);
+    perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist, or is not yours', field),
+      field);
   end if;
 end
 $$;
+comment on function reflection.check_references is 'Raises L9OWN unless the caller may read all of these memories, and L9VAL if '
+  'one of them has fewer readers than the source of the row that names it.';
 
-comment on function reflection.check_references is
-  'Raises L9OWN unless the caller may read all of these memories, and L9VAL if one of them has fewer readers than '
-  'the source of the row that names it. Not executable by callers: functions of the owner, which see what the '
-  'caller sees, call it.';
-
-create function reflection.shareable_decisions(task public.task_reflections, ids uuid[])
-returns uuid[]
+create function reflection.shareable_decisions(task public.task_reflections, ids uuid[]) returns uuid[]
 language sql stable set search_path = ''
 return array(
   select p.packet_id
   from public.packet_store p
   join public.packet_store source on source.packet_id = (task).source_packet
   where p.packet_id = any (ids) and reflection.is_audience_within(source, p));
-
-comment on function reflection.shareable_decisions is
-  'Those of these memories that the caller may read and that every reader of this task may read.';
+comment on function reflection.shareable_decisions is 'Those memories that the caller and every reader of the task may read.';
 
 -- Checks again what reflect_on_task() has checked, since every caller may execute it. A text that another task has
 -- already is found by the conflict with the row of its memory.
@@ -27826,7 +26612,6 @@ create function reflection.store_task_reflection(
 returns public.task_reflections
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_task_reflection.packet_id);
   saved public.task_reflections;
@@ -27861,24 +26646,21 @@ begin
   where t.task_id = excluded.task_id
   returning t.* into saved;
   if not found then
-    perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words', 'description');
+    perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words',
+      'description');
   end if;
   return saved;
 end
 $$;
-
 comment on function reflection.store_task_reflection is
-  'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). '
-  'related_decisions must be memories that the caller and every reader of the row may read. Definer: callers can''t '
-  'write task_reflections.';
+  'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must '
+  'be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
 
 -- Asks whether the caller may see both rows and wrote the task. The same error answers all failures, so that none
 -- tells whether a row exists.
-create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid)
-returns void
+create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   packet_id uuid := (
     select t.source_packet from public.task_reflections t
@@ -27895,49 +26677,29 @@ begin
       select from public.reflection_store r
       where r.reflection_id = link_lesson.reflection_id and (r.ttl is null or r.ttl > now()))
   then
-    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: one of them does not exist, or is not yours', 'reflection_id');
+    perform identity.raise_error('L9OWN', 'task_reflection_id, reflection_id: one of them does not exist, or is not yours',
+      'reflection_id');
   end if;
   insert into public.task_reflection_lessons (task_reflection_id, reflection_id, tenant_id)
   values (link_lesson.task_reflection_id, link_lesson.reflection_id, source.tenant_id)
   on conflict do nothing;
 end
 $$;
-
-comment on function reflection.link_lesson is
-  'Links a lesson that the caller may read to a task that it wrote (an admin: any). Definer: callers can''t write '
-  'task_reflection_lessons.';
-
-grant execute on function
-  reflection.store_task_reflection, reflection.link_lesson, reflection.shareable_decisions,
-  reflection.is_audience_within
-to l9_agent, l9_admin;
+comment on function reflection.link_lesson is 'Links a lesson to a task of the caller. Definer: callers can''t write the table.';
+grant execute on function reflection.store_task_reflection, reflection.link_lesson, reflection.shareable_decisions,
+  reflection.is_audience_within to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/140-store-task-reflection.sql
 --! Included 170-reflection/150-reflect-on-task.sql
 -- Saves the result of a task, or changes the one that is stored, and saves its lessons. Callers reach
 -- reflect_on_task() over GraphQL and psql; link_to_task() calls it for a task without a row.
-
-create function public.reflect_on_task(
-  task_id text,
-  description text default null,
-  outcome text default null,
-  what_worked text[] default null,
-  what_failed text[] default null,
-  lessons text[] default '{}',
-  recommendations text[] default null,
-  related_decisions uuid[] default null,
-  execution_time_ms double precision default null,
-  metrics_improved jsonb default null,
-  metrics_degraded jsonb default null,
-  scope text default 'developer',
-  project_id text default null,
-  false_constraints text[] default '{}',
-  helpful_patterns text[] default '{}',
-  branch text default null
-)
-returns public.task_reflections
+create function public.reflect_on_task(task_id text, description text default null, outcome text default null,
+  what_worked text[] default null, what_failed text[] default null, lessons text[] default '{}',
+  recommendations text[] default null, related_decisions uuid[] default null, execution_time_ms double precision default null,
+  metrics_improved jsonb default null, metrics_degraded jsonb default null, scope text default 'developer',
+  project_id text default null, false_constraints text[] default '{}', helpful_patterns text[] default '{}',
+  branch text default null) returns public.task_reflections
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   target_scope text := coalesce(reflect_on_task.scope, 'developer');
@@ -27975,7 +26737,8 @@ begin
   -- Stored decisions that were deleted or became hidden are dropped, so that the row can still be changed.
   task.related_decisions := array(
     select distinct d.id
-    from unnest(coalesce(reflect_on_task.related_decisions, reflection.shareable_decisions(task, task.related_decisions))) as d (id)
+    from unnest(coalesce(reflect_on_task.related_decisions,
+      reflection.shareable_decisions(task, task.related_decisions))) as d (id)
     where d.id is not null order by d.id);
   perform reflection.check_task(
     task.task_id, task.description, task.outcome, task.what_worked, task.what_failed, task.recommendations,
@@ -28002,36 +26765,30 @@ begin
     union all select c.text, 'false_constraint' from unnest(false_constraints) as c (text)
     union all select p.text, 'pattern' from unnest(helpful_patterns) as p (text)
   loop
-    known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, target_branch, null, null);
+    known_lesson := reflection.find_reflection(lesson.text, lesson.type, target_scope, reflect_on_task.project_id, target_branch,
+      null, null);
     -- A lesson that is already linked to this task is not reinforced again.
-    continue when exists (
-      select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
+    continue when exists (select from public.task_reflections_lessons(task) r where r.source_packet = known_lesson);
     saved_lesson := (public.reflect(
-      lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id, branch => coalesce(target_branch, '*'),
-      learned_from => array[packet_id])).reflection;
+      lesson.text, lesson.type, scope => target_scope, project_id => reflect_on_task.project_id,
+      branch => coalesce(target_branch, '*'), learned_from => array[packet_id])).reflection;
     perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
   return task;
 end
 $$;
-
-comment on function public.reflect_on_task is
-  'Saves the result of a task, once for each task_id of a scope and project; a later call replaces the values that '
-  'it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or unknown. lessons, '
-  'false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
+comment on function public.reflect_on_task is 'Saves the result of a task, once for each task_id of a scope and project; a later '
+  'call replaces the values that it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or '
+  'unknown. lessons, false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
   'reader of the task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
-
 grant execute on function public.reflect_on_task to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/150-reflect-on-task.sql
 --! Included 170-reflection/160-link-to-task.sql
 -- Links a lesson to a task by the name of the task, and makes the task's row if it has none. reflect() calls it where
 -- a task_id is given.
-
-create function reflection.link_to_task(task_id text, scope text, project_id text, reflection_id uuid)
-returns void
+create function reflection.link_to_task(task_id text, scope text, project_id text, reflection_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   task public.task_reflections;
@@ -28039,7 +26796,8 @@ begin
   select t.* into task
   from public.task_reflections t
   where t.tenant_id = me.tenant_id and t.scope = link_to_task.scope and t.project_id is not distinct from link_to_task.project_id
-    and t.org_id is not distinct from me.org_id and t.user_id is not distinct from me.user_id and t.task_id = link_to_task.task_id;
+    and t.org_id is not distinct from me.org_id and t.user_id is not distinct from me.user_id
+    and t.task_id = link_to_task.task_id;
   if not found then
     task := public.reflect_on_task(
       link_to_task.task_id, 'not described yet', scope => link_to_task.scope, project_id => link_to_task.project_id);
@@ -28051,46 +26809,34 @@ begin
   end;
 end
 $$;
-
 comment on function reflection.link_to_task is
-  'Links a lesson to the task of this id in the caller''s audience: its owner, in this scope and project. A task '
-  'that has no row yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent wrote the task.';
-
+  'Links a lesson to the task of this id in the caller''s audience: its owner, in this scope and project. A task that has no row '
+  'yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent wrote the task.';
 grant execute on function reflection.link_to_task to l9_agent, l9_admin;
 --! EndIncluded 170-reflection/160-link-to-task.sql
 --! Included 180-summaries/000-schema.sql
 create schema summaries;
-comment on schema summaries is
-  'Summaries of memories, and the audiences that may read them. Not exposed over GraphQL; callers may execute only '
-  'the functions that are granted individually.';
+comment on schema summaries is 'Summaries of memories, and the audiences that may read them. Not exposed over GraphQL; callers '
+  'may execute only the functions that are granted individually.';
 grant usage on schema summaries to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/000-schema.sql
 --! Included 180-summaries/010-choices-and-limits.sql
 -- The values of scope_type and the limits of this chapter: constraints, checks and searches all use these functions.
-
-create function summaries.scope_types()
-returns text[]
-language sql immutable parallel safe
-return array['thread', 'agent', 'topic', 'time_period', 'project', 'task'];
+create function summaries.scope_types() returns text[]
+language sql immutable parallel safe return array['thread', 'agent', 'topic', 'time_period', 'project', 'task'];
 
 create function summaries.max_sources() returns integer language sql immutable parallel safe return 500;
 
 create function summaries.max_subject_bytes() returns integer language sql immutable parallel safe return 1000;
-
-comment on function summaries.scope_types is
-  'The types of subjects that can be summarised. The column is named scope_type, but has nothing to do with the '
-  'scope of memories.';
+comment on function summaries.scope_types is 'The types of subjects that can be summarised; not scopes of memories.';
 comment on function summaries.max_sources is 'The maximum number of memories that a summary can rest on.';
 comment on function summaries.max_subject_bytes is 'The maximum length of scope_value in bytes.';
-
-grant execute on function
-  summaries.scope_types, summaries.max_sources, summaries.max_subject_bytes
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function summaries.scope_types, summaries.max_sources, summaries.max_subject_bytes
+  to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/010-choices-and-limits.sql
 --! Included 180-summaries/020-memory-summaries.sql
 -- The columns that only summaries have, one row for each memory of kind summary. store_summary_row() writes it;
 -- callers read it over GraphQL.
-
 create table public.memory_summaries (
   summary_id uuid primary key default uuidv7(),
   source_packet uuid not null unique references public.packet_store on delete cascade,
@@ -28105,15 +26851,8 @@ create table public.memory_summaries (
   coverage_end timestamptz not null,
   sources_saved_until timestamptz not null,
   valid_until timestamptz,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint summary_scope_type_known check (scope_type = any (summaries.scope_types())),
   constraint summary_scope_value_short check (
     not identity.is_blank(scope_value) and octet_length(scope_value) <= summaries.max_subject_bytes()),
@@ -28121,52 +26860,44 @@ create table public.memory_summaries (
   constraint summary_confidence_from_0_to_1 check (confidence between 0 and 1),
   constraint summary_coverage_in_order check (coverage_start <= coverage_end)
 );
-
 alter table public.memory_summaries
   alter column scope_value set statistics 0, alter column key_facts set statistics 0, alter column key_entities set statistics 0,
   alter column key_decisions set statistics 0;
-
--- One row for a subject of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
+-- One row for a subject of an audience. The audience is in the key, so that a row never collides with one that its writer can't
+-- see.
 create unique index memory_summaries_current_unique on public.memory_summaries
   (tenant_id, scope, project_id, org_id, user_id, scope_type, scope_value) nulls not distinct;
-
-comment on table public.memory_summaries is
-  'Summaries of many memories, one row for each memory of kind summary. Text and vector belong to that memory: '
-  'memory_summaries_summary_text() returns the text, memory_embeddings holds the vector. memory_summaries_sources() '
-  'and memory_summaries_source_packet_ids() return the memories that a summary rests on.';
-comment on column public.memory_summaries.summary_id is
-  'UUID version 7, ordered by the time when the summary was written.';
+comment on table public.memory_summaries is 'Summaries of many memories, one row for each memory of kind summary. Text and '
+  'vector belong to that memory: memory_summaries_summary_text() returns the text, memory_embeddings holds the vector. '
+  'memory_summaries_sources() and memory_summaries_source_packet_ids() return the memories that a summary rests on.';
+comment on column public.memory_summaries.summary_id is 'UUID version 7, ordered by the time when the summary was written.';
 comment on column public.memory_summaries.source_packet is
   'The memory that holds the text and, in memory_embeddings, the vector.';
-comment on column public.memory_summaries.scope_type is
-  'The type of the subject: thread, agent, topic, time_period, project or task. It has nothing to do with scope, '
-  'which decides who can read the summary.';
+comment on column public.memory_summaries.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or '
+  'task. It has nothing to do with scope, which decides who can read the summary.';
 comment on column public.memory_summaries.scope_value is
   'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
 comment on column public.memory_summaries.key_facts is 'The most important facts.';
 comment on column public.memory_summaries.key_entities is
   'The names of the entities that the summary is about, each once and as its writer spelled it.';
 comment on column public.memory_summaries.key_decisions is 'The decisions that were made.';
-comment on column public.memory_summaries.packet_count is
-  'The number of memories that the summary rests on, at most 500.';
+comment on column public.memory_summaries.packet_count is 'The number of memories that the summary rests on, at most 500.';
 comment on column public.memory_summaries.confidence is 'The confidence of the writer in the summary, from 0 to 1.';
 comment on column public.memory_summaries.coverage_start is 'The event time of the source that happened first.';
 comment on column public.memory_summaries.coverage_end is 'The event time of the source that happened last.';
 comment on column public.memory_summaries.sources_saved_until is
-  'The time when the last of the sources was saved. Memories that were saved later count as new, whenever they '
-  'happened.';
+  'The time when the last of the sources was saved. Memories that were saved later count as new, whenever they happened.';
 comment on column public.memory_summaries.valid_until is
-  'The time from which the summary is due again although no memory was added; null: it never becomes due by time '
-  'alone.';
+  'The time from which the summary is due again although no memory was added; null: it never becomes due by time alone.';
 
 call derived.derive_from_packets('public.memory_summaries', 'summary_id');
-call derived.replace_expired('public.memory_summaries', 'source_packet', 'there is a summary of the same subject already', 'scope_type', 'scope_value');
+call derived.replace_expired('public.memory_summaries', 'source_packet', 'there is a summary of the same subject already',
+  'scope_type', 'scope_value');
 call secrets.guard_table('public.memory_summaries', array['correlation_id', 'session_id', 'trace_id', 'scope_type']);
 --! EndIncluded 180-summaries/020-memory-summaries.sql
 --! Included 180-summaries/030-memory-summary-sources.sql
 -- Which memories each summary rests on, and the trigger that deletes a summary when one of them is deleted.
 -- store_summary_row() writes it; find_due() looks for changed sources here.
-
 create table public.memory_summary_sources (
   summary_packet uuid not null references public.memory_summaries (source_packet) on delete cascade,
   packet_id uuid not null references public.packet_store on delete cascade,
@@ -28176,9 +26907,7 @@ create table public.memory_summary_sources (
   updated_at timestamptz not null default clock_timestamp(),
   primary key (summary_packet, packet_id)
 );
-
 create index memory_summary_sources_packet_idx on public.memory_summary_sources (packet_id);
-
 comment on table public.memory_summary_sources is 'The memories that each summary rests on.';
 comment on column public.memory_summary_sources.summary_packet is 'The memory of the summary.';
 comment on column public.memory_summary_sources.packet_id is 'The memory that the summary rests on.';
@@ -28187,10 +26916,7 @@ comment on column public.memory_summary_sources.is_changed is
 comment on column public.memory_summary_sources.tenant_id is 'The tenant of both memories.';
 comment on column public.memory_summary_sources.created_at is 'The time when the summary was written.';
 comment on column public.memory_summary_sources.updated_at is 'The time when is_changed was last set.';
-
-alter table public.memory_summary_sources enable row level security;
-alter table public.memory_summary_sources force row level security;
-
+alter table public.memory_summary_sources enable row level security, force row level security;
 create policy tenant_isolation on public.memory_summary_sources as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.memory_summary_sources for select to l9_agent, l9_admin
@@ -28204,23 +26930,18 @@ create policy platform_override on public.memory_summary_sources for select to l
     and exists (select from public.packet_store p where p.packet_id = memory_summary_sources.packet_id));
 create policy worker_access on public.memory_summary_sources for select to l9_worker using (true);
 create policy definer_functions on public.memory_summary_sources to l9_owner using (true);
-
 comment on policy tenant_isolation on public.memory_summary_sources is 'Nothing is shared between tenants.';
-comment on policy scope_access on public.memory_summary_sources is
-  'A row is visible to callers that may read both the summary and the source. The policies of these two tables '
-  'decide, so the row follows both wherever they move.';
+comment on policy scope_access on public.memory_summary_sources is 'A row is visible to callers that may read both the summary '
+  'and the source. The policies of these two tables decide, so the row follows both wherever they move.';
 comment on policy platform_override on public.memory_summary_sources is
-  'Operators read across tenants, and each read is audited. A row is hidden when the summary or the source has '
-  'expired.';
+  'Operators read across tenants, and each read is audited. A row is hidden when the summary or the source has expired.';
 comment on policy worker_access on public.memory_summary_sources is 'Background jobs read all rows.';
 comment on policy definer_functions on public.memory_summary_sources is
   'Functions that delete summaries when a source is deleted or moves must also see rows that the caller does not.';
-
 grant select on public.memory_summary_sources to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.memory_summary_sources to l9_worker;
 
-create function summaries.tg_memory_summary_sources__delete_summaries()
-returns trigger
+create function summaries.tg_memory_summary_sources__delete_summaries() returns trigger
 language plpgsql security definer set search_path = '' set enable_nestloop = off
 as $$
 begin
@@ -28229,10 +26950,8 @@ begin
   return null;
 end
 $$;
-
 comment on function summaries.tg_memory_summary_sources__delete_summaries is
-  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does '
-  'not see.';
+  'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
 
 create trigger _600_delete_summaries after delete on public.memory_summary_sources
   referencing old table as old_rows
@@ -28241,16 +26960,11 @@ create trigger _600_delete_summaries after delete on public.memory_summary_sourc
 --! Included 180-summaries/040-summaries-being-deleted.sql
 -- Deletes summaries that the caller can't see: policies of packet_store let the owner delete those on a list.
 -- Triggers of sources and store_summary() call delete_summaries().
-
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
-
-comment on table summaries.summaries_being_deleted is
-  'Summaries that are being deleted because one of their sources was deleted or moved. The policies let functions '
-  'of the owner delete these; rows are gone at the end of the statement.';
+comment on table summaries.summaries_being_deleted is 'Summaries that are being deleted because one of their sources was deleted '
+  'or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.';
 comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
-
 call identity.keep_private('summaries.summaries_being_deleted', functions => 'Only functions of the owner read and write it.');
-
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
   using (packet_id in (select d.summary_packet from summaries.summaries_being_deleted d));
 create policy definer_upkeep on public.packet_store for delete to l9_owner
@@ -28258,11 +26972,9 @@ create policy definer_upkeep on public.packet_store for delete to l9_owner
 comment on policy definer_upkeep_reads on public.packet_store is
   'Functions of the owner see the summaries that they are about to delete.';
 comment on policy definer_upkeep on public.packet_store is
-  'Deleting or moving a memory deletes, by a trigger, the summaries that rest on it, also those that the caller '
-  'does not see.';
+  'Deleting or moving a memory deletes, by a trigger, the summaries that rest on it, also those that the caller does not see.';
 
-create function summaries.delete_summaries(summary_packets uuid[])
-returns void
+create function summaries.delete_summaries(summary_packets uuid[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -28275,26 +26987,18 @@ begin
   delete from summaries.summaries_being_deleted d where d.summary_packet = any (summary_packets);
 end
 $$;
-
-comment on function summaries.delete_summaries is
-  'Deletes summaries, also those that the caller does not see. Not executable by callers: functions of the owner '
-  'call it for summaries whose sources were deleted or moved, and for summaries that are replaced.';
+comment on function summaries.delete_summaries is 'Deletes summaries, also those that the caller does not see.';
 --! EndIncluded 180-summaries/040-summaries-being-deleted.sql
 --! Included 180-summaries/050-columns-of-summaries.sql
 -- Fields of a summary in GraphQL that other tables hold: its text, its sources and whether it is stale; and the
 -- heading that its memory begins with.
-
-create function summaries.summary_heading(scope_type text, scope_value text)
-returns text
+create function summaries.summary_heading(scope_type text, scope_value text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('Summary of %s %s', pg_catalog.replace(scope_type, '_', ' '),
   pg_catalog.btrim(pg_catalog.regexp_replace(scope_value, '\s+', ' ', 'g')));
+comment on function summaries.summary_heading is 'The first line of a summary, so that a search for the subject finds it.';
 
-comment on function summaries.summary_heading is
-  'The first line of the memory of a summary, so that a search for the subject finds it.';
-
-create function public.memory_summaries_summary_text(summary public.memory_summaries)
-returns text
+create function public.memory_summaries_summary_text(summary public.memory_summaries) returns text
 language sql stable parallel safe set search_path = ''
 return (
   select case
@@ -28303,8 +27007,7 @@ return (
   from (select p.envelope ->> 'content' as content from public.packet_store p where p.packet_id = (summary).source_packet) t
   cross join (select summaries.summary_heading((summary).scope_type, (summary).scope_value) || e'\n' as heading) h);
 
-create function public.memory_summaries_sources(summary public.memory_summaries)
-returns setof public.packet_store
+create function public.memory_summaries_sources(summary public.memory_summaries) returns setof public.packet_store
 language sql stable parallel safe set search_path = ''
 begin atomic
   select p.*
@@ -28314,58 +27017,37 @@ begin atomic
   order by p."timestamp", p.packet_id;
 end;
 
-create function public.memory_summaries_source_packet_ids(summary public.memory_summaries)
-returns uuid[]
+create function public.memory_summaries_source_packet_ids(summary public.memory_summaries) returns uuid[]
 language sql stable parallel safe set search_path = ''
 return array(
   select l.packet_id from public.memory_summary_sources l
   where l.summary_packet = (summary).source_packet order by l.packet_id);
 
-create function public.memory_summaries_is_stale(summary public.memory_summaries)
-returns boolean
+create function public.memory_summaries_is_stale(summary public.memory_summaries) returns boolean
 language sql stable parallel safe set search_path = ''
 return coalesce((summary).valid_until <= pg_catalog.now(), false) or exists (
   select from public.memory_summary_sources l where l.summary_packet = (summary).source_packet and l.is_changed);
-
 comment on function public.memory_summaries_summary_text is
   'The text of the summary: the text of its memory without the heading.';
 comment on function public.memory_summaries_sources is 'The memories that the summary rests on, oldest first.';
 comment on function public.memory_summaries_source_packet_ids is 'The ids of the memories that the summary rests on.';
 comment on function public.memory_summaries_is_stale is
   'True if the text of a source was changed since the summary was written, or valid_until has passed.';
-
 grant execute on function summaries.summary_heading to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function
-  public.memory_summaries_summary_text, public.memory_summaries_sources, public.memory_summaries_source_packet_ids,
-  public.memory_summaries_is_stale
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function public.memory_summaries_summary_text, public.memory_summaries_sources,
+  public.memory_summaries_source_packet_ids, public.memory_summaries_is_stale to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 180-summaries/050-columns-of-summaries.sql
 --! Included 180-summaries/060-audience-of-sources.sql
 -- Computes who may read all of some memories. Whatever saves a summary takes its scope, project and expiry from here,
 -- and the trigger of moved memories checks them again.
-
-create type summaries.summary_audience as (
-  tenant_id uuid,
-  org_id uuid,
-  user_id uuid,
-  scope text,
-  project_id text,
-  branch text,
-  ttl timestamptz,
-  packet_count integer,
-  coverage_start timestamptz,
-  coverage_end timestamptz,
-  sources_saved_until timestamptz
-);
-
-comment on type summaries.summary_audience is
-  'The audience that may read all of some memories, the branch of all of them, until when it may, the number of '
-  'these memories, when they happened and when the last of them was saved.';
+create type summaries.summary_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, branch text,
+  ttl timestamptz, packet_count integer, coverage_start timestamptz, coverage_end timestamptz, sources_saved_until timestamptz);
+comment on type summaries.summary_audience is 'The audience that may read all of some memories, the branch of all of them, until '
+  'when it may, the number of these memories, when they happened and when the last of them was saved.';
 
 -- Takes the scope whose readers may read all the others, the only project, org and user that the sources name, and
 -- the first expiry. The sources stay locked until the transaction ends.
-create function summaries.audience_of_sources(ids uuid[])
-returns summaries.summary_audience
+create function summaries.audience_of_sources(ids uuid[]) returns summaries.summary_audience
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -28377,7 +27059,8 @@ declare
   tenants uuid[];
 begin
   if coalesce(cardinality(ids), 0) = 0 or array_position(ids, null) is not null then
-    perform identity.raise_error('L9VAL', 'source_packet_ids: required, the memories that the summary rests on', 'source_packet_ids');
+    perform identity.raise_error('L9VAL', 'source_packet_ids: required, the memories that the summary rests on',
+      'source_packet_ids');
   elsif cardinality(ids) > summaries.max_sources() then
     perform identity.raise_error('L9LIM',
       format('source_packet_ids: at most %s, got %s', summaries.max_sources(), cardinality(ids)), 'source_packet_ids');
@@ -28390,16 +27073,16 @@ begin
     array_agg(distinct p.user_id) filter (where p.user_id is not null),
     case when count(p.branch) = count(*) and count(distinct p.branch) = 1 then min(p.branch) end,
     min(p.ttl), count(*), min(p."timestamp"), max(p."timestamp"), max(p.created_at)
-  into tenants, scopes, projects, orgs, users, audience.branch, audience.ttl, audience.packet_count, audience.coverage_start, audience.coverage_end,
-    audience.sources_saved_until
-  from public.packet_store p
-  where p.packet_id = any (ids) and derived.is_source(p);
+  into tenants, scopes, projects, orgs, users, audience.branch, audience.ttl, audience.packet_count, audience.coverage_start,
+    audience.coverage_end, audience.sources_saved_until
+  from public.packet_store p where p.packet_id = any (ids) and derived.is_source(p);
   if audience.packet_count < (select count(distinct i.id) from unnest(ids) as i (id)) then
     perform identity.raise_error(
       'L9OWN', 'source_packet_ids: at least one of these memories does not exist, or is not yours', 'source_packet_ids');
   elsif cardinality(tenants) > 1 or cardinality(projects) > 1 or cardinality(orgs) > 1 or cardinality(users) > 1 then
     perform identity.raise_error('L9VAL',
-      'source_packet_ids: these memories belong to several projects, orgs or users, and no audience may read all of them; summarise each separately',
+      'source_packet_ids: these memories belong to several projects, orgs or users, and no audience may read all of them; '
+      'summarise each separately',
       'source_packet_ids');
   end if;
   audience.tenant_id := tenants[1];
@@ -28417,20 +27100,18 @@ begin
   limit 1;
   if not found then
     perform identity.raise_error('L9VAL', format(
-      'source_packet_ids: these memories belong to scopes %s, and the readers of none of them may read all of these memories; summarise each scope separately',
+      'source_packet_ids: these memories belong to scopes %s, and the readers of none of them may read all of these memories; '
+      'summarise each scope separately',
       array_to_string(scopes, ', ')), 'source_packet_ids');
   end if;
   return audience;
 end
 $$;
+comment on function summaries.audience_of_sources is 'The narrowest audience of these memories: everyone in it may read all of '
+  'them. Locks the memories until the end of the transaction. The caller must see them (else L9OWN); L9VAL if there is no such '
+  'audience. Definer: locks memories of other writers; it sees what the caller sees.';
 
-comment on function summaries.audience_of_sources is
-  'The narrowest audience of these memories: everyone in it may read all of them. Locks the memories until the end '
-  'of the transaction. The caller must see them (else L9OWN); L9VAL if there is no such audience. Definer: locks '
-  'memories of other writers; it sees what the caller sees.';
-
-create function summaries.is_audience_within(memory public.packet_store, audience summaries.summary_audience)
-returns boolean
+create function summaries.is_audience_within(memory public.packet_store, audience summaries.summary_audience) returns boolean
 language sql stable parallel safe set search_path = ''
 return packets.is_scope_within((memory).scope, (audience).scope)
   and (memory).tenant_id = (audience).tenant_id
@@ -28438,24 +27119,17 @@ return packets.is_scope_within((memory).scope, (audience).scope)
   and ((audience).org_id is null or (audience).org_id is not distinct from (memory).org_id)
   and ((audience).user_id is null or (audience).user_id is not distinct from (memory).user_id)
   and ((audience).ttl is null or coalesce((memory).ttl <= (audience).ttl, false));
-
-comment on function summaries.is_audience_within is
-  'True if everyone who may read this memory may also read everything that this audience reads, for at least as '
-  'long.';
-
+comment on function summaries.is_audience_within is 'True if all readers of this memory may read what this audience reads.';
 grant execute on function summaries.audience_of_sources to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/060-audience-of-sources.sql
 --! Included 180-summaries/070-follow-sources.sql
 -- Triggers of packet_store that keep summaries true to their sources: one deletes them when a source moves or its
 -- expiry changes, the other marks them as due when its text changes.
-
-create function summaries.tg_packet_store__check_summaries()
-returns trigger
+create function summaries.tg_packet_store__check_summaries() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
-  sources uuid[] := array(
-    select l.packet_id from public.memory_summary_sources l where l.summary_packet = new.packet_id);
+  sources uuid[] := array(select l.packet_id from public.memory_summary_sources l where l.summary_packet = new.packet_id);
 begin
   -- If the memory is a summary itself, all its new readers must be able to read all its sources.
   if cardinality(sources) > 0 and summaries.is_audience_within(new, summaries.audience_of_sources(sources)) is not true then
@@ -28467,16 +27141,13 @@ begin
   return null;
 end
 $$;
-
-comment on function summaries.tg_packet_store__check_summaries is
-  'Runs when a memory moves or its expiry changes: refuses to move a summary to readers of fewer than all its '
-  'sources, and deletes the summaries that rest on the memory; they become due again. Definer: deletes also '
-  'summaries that the caller does not see.';
+comment on function summaries.tg_packet_store__check_summaries is 'Runs when a memory moves or its expiry changes: refuses to '
+  'move a summary to readers of fewer than all its sources, and deletes the summaries that rest on the memory; they become due '
+  'again. Definer: deletes also summaries that the caller does not see.';
 
 call derived.follow_packets('_640_check_summaries', 'summaries.tg_packet_store__check_summaries');
 
-create function summaries.tg_packet_store__mark_summaries_stale()
-returns trigger
+create function summaries.tg_packet_store__mark_summaries_stale() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
@@ -28485,10 +27156,8 @@ begin
   return null;
 end
 $$;
-
-comment on function summaries.tg_packet_store__mark_summaries_stale is
-  'Marks the summaries that rest on a memory as due again when its text changes. Definer: updates also rows that '
-  'the caller does not see.';
+comment on function summaries.tg_packet_store__mark_summaries_stale is 'Marks the summaries that rest on a memory as due again '
+  'when its text changes. Definer: updates also rows that the caller does not see.';
 
 create trigger _645_mark_summaries_stale after update of envelope on public.packet_store
   for each row when (new.content_hash <> old.content_hash)
@@ -28497,11 +27166,8 @@ create trigger _645_mark_summaries_stale after update of envelope on public.pack
 --! Included 180-summaries/080-check-summary.sql
 -- Checks the values of a summary. save_summary() and store_summary() call it before they save, and
 -- store_summary_row() once more as the owner.
-
-create function summaries.check_summary(
-  scope_type text, scope_value text, summary_text text, key_facts text[], key_entities text[], key_decisions text[],
-  confidence double precision)
-returns void
+create function summaries.check_summary(scope_type text, scope_value text, summary_text text, key_facts text[],
+  key_entities text[], key_decisions text[], confidence double precision) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -28511,31 +27177,26 @@ begin
   elsif summary_text is null or identity.is_blank(summary_text) then
     perform identity.raise_error('L9VAL', 'summary_text: must not be blank', 'summary_text');
   end if;
-  perform identity.check_bytes(scope_value, summaries.max_subject_bytes(), 'scope_value'), identity.check_bytes(summary_text, 262144, 'summary_text');
+  perform identity.check_bytes(scope_value, summaries.max_subject_bytes(), 'scope_value'),
+    identity.check_bytes(summary_text, 262144, 'summary_text');
   perform entities.check_confidence(confidence);
   perform reflection.check_texts(key_facts, 'key_facts');
   perform reflection.check_texts(key_entities, 'key_entities');
   perform reflection.check_texts(key_decisions, 'key_decisions');
 end
 $$;
-
-comment on function summaries.check_summary is
-  'Raises L9VAL or L9LIM, naming the field, for values that a summary can''t have.';
-
+comment on function summaries.check_summary is 'Raises L9VAL or L9LIM, naming the field, for values that a summary can''t have.';
 grant execute on function summaries.check_summary to l9_agent, l9_admin, l9_worker;
 grant execute on function reflection.check_texts to l9_worker;
 --! EndIncluded 180-summaries/080-check-summary.sql
 --! Included 180-summaries/090-store-summary.sql
 -- Writes the row of a summary and its list of sources, as the owner. save_summary() calls it for callers and
 -- store_summary() for jobs, after they have saved the memory.
-
-create function summaries.store_summary_row(
-  packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[], key_facts text[], key_entities text[],
-  key_decisions text[], confidence double precision, valid_until timestamptz)
+create function summaries.store_summary_row(packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[],
+  key_facts text[], key_entities text[], key_decisions text[], confidence double precision, valid_until timestamptz)
 returns public.memory_summaries
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   source public.packet_store := derived.lock_source_memory(store_summary_row.packet_id);
   audience summaries.summary_audience := summaries.audience_of_sources(store_summary_row.source_packet_ids);
@@ -28545,12 +27206,14 @@ begin
     store_summary_row.scope_type, store_summary_row.scope_value, source.envelope ->> 'content', store_summary_row.key_facts,
     store_summary_row.key_entities, store_summary_row.key_decisions, store_summary_row.confidence);
   if source.packet_type <> 'summary' or source.packet_id = any (store_summary_row.source_packet_ids) then
-    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources', 'source_packet');
+    perform identity.raise_error('L9VAL', 'source_packet: must be a memory of kind summary that is not one of its own sources',
+      'source_packet');
   elsif not packets.may_rewrite(source, identity.current_identity()) then
     perform memories.raise_not_yours(source.packet_id);
   elsif summaries.is_audience_within(source, audience) is not true then
     perform identity.raise_error('L9VAL',
-      'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists', 'source_packet');
+      'source_packet: every reader of a summary must be able to read all its sources, for as long as the summary exists',
+      'source_packet');
   end if;
 
   insert into public.memory_summaries (
@@ -28571,58 +27234,38 @@ begin
   return saved;
 end
 $$;
-
 comment on function summaries.store_summary_row is
-  'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: '
-  'memories that the caller sees and that every reader of the summary may read. Definer: callers can''t write '
-  'memory_summaries.';
-
+  'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: memories that '
+  'the caller sees and that every reader of the summary may read. Definer: callers can''t write memory_summaries.';
 grant execute on function summaries.store_summary_row to l9_agent, l9_admin;
 
 -- A memory has at most 64 parents, so these are the newest sources. memory_summary_sources has all of them.
-create function summaries.newest_sources(ids uuid[])
-returns uuid[]
+create function summaries.newest_sources(ids uuid[]) returns uuid[]
 language sql stable set search_path = ''
 return array(
-  select p.packet_id from public.packet_store p where p.packet_id = any (ids)
-  order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
-
+  select p.packet_id from public.packet_store p
+  where p.packet_id = any (ids) order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
 comment on function summaries.newest_sources is 'The newest 64 of these memories, as far as the caller sees them.';
-
 grant execute on function summaries.newest_sources to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/090-store-summary.sql
 --! Included 180-summaries/100-save-summary.sql
 -- Saves a summary that an agent or administrator wrote. Callers reach save_summary() in psql, and by the operation
 -- summarize over MCP and GraphQL.
-
-create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text)
-returns void
+create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text) returns void
 language sql volatile set search_path = ''
 begin atomic
   select pg_advisory_xact_lock(hashtextextended(format('l9-memory summary %s %s %s', audience_id, scope_type, scope_value), 0));
 end;
-
-comment on function summaries.lock_summary is
-  'Locks the summary of a subject until the end of the transaction: of two concurrent calls the second waits and '
-  'replaces the summary of the first.';
+comment on function summaries.lock_summary is 'Locks the summary of a subject until the end of the transaction: of two '
+  'concurrent calls the second waits and replaces the summary of the first.';
 
 -- The audience comes first, because it decides which summary is replaced and what the lock is named after. The former
 -- summary is deleted under the caller's own policies, which refuse another agent's.
-create function public.save_summary(
-  scope_type text,
-  scope_value text,
-  summary_text text,
-  source_packet_ids uuid[],
-  key_facts text[] default '{}',
-  key_entities text[] default '{}',
-  key_decisions text[] default '{}',
-  confidence double precision default 0.8,
-  valid_until timestamptz default null
-)
-returns public.memory_summaries
+create function public.save_summary(scope_type text, scope_value text, summary_text text, source_packet_ids uuid[],
+  key_facts text[] default '{}', key_entities text[] default '{}', key_decisions text[] default '{}',
+  confidence double precision default 0.8, valid_until timestamptz default null) returns public.memory_summaries
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   wanted_confidence double precision := coalesce(save_summary.confidence, 0.8);
@@ -28640,7 +27283,8 @@ begin
   if audience.org_id <> me.org_id or audience.user_id <> me.user_id
     or audience.org_id is not null and me.org_id is null or audience.user_id is not null and me.user_id is null then
     perform identity.raise_error('L9VAL',
-      'source_packet_ids: these memories belong to an org or user that you do not act for, so that others could read the summary', 'source_packet_ids');
+      'source_packet_ids: these memories belong to an org or user that you do not act for, so that others could read the summary',
+      'source_packet_ids');
   end if;
   perform packets.check_scope(audience.scope, audience.project_id);
 
@@ -28654,67 +27298,46 @@ begin
     and s.scope_type = save_summary.scope_type and s.scope_value = save_summary.scope_value;
   if former_packet = any (source_packet_ids) then
     perform identity.raise_error(
-      'L9VAL', 'source_packet_ids: names the summary that this one replaces; name the sources of that summary instead', 'source_packet_ids');
+      'L9VAL', 'source_packet_ids: names the summary that this one replaces; name the sources of that summary instead',
+      'source_packet_ids');
   elsif former_packet is not null then
     delete from public.packet_store p where p.packet_id = former_packet;
     if not found then
-      perform identity.raise_error('L9OWN', 'scope_value: has a summary that another agent wrote, which you can''t replace', 'scope_value');
+      perform identity.raise_error('L9OWN', 'scope_value: has a summary that another agent wrote, which you can''t replace',
+        'scope_value');
     end if;
   end if;
 
   packet_id := (public.save_memory(
     summaries.summary_heading(save_summary.scope_type, save_summary.scope_value) || e'\n' || summary_text,
-    scope => audience.scope, project_id => audience.project_id, branch => coalesce(audience.branch, '*'), kind => 'summary', ttl => audience.ttl,
-    parent_ids => summaries.newest_sources(source_packet_ids))).memory.packet_id;
+    scope => audience.scope, project_id => audience.project_id, branch => coalesce(audience.branch, '*'), kind => 'summary',
+    ttl => audience.ttl, parent_ids => summaries.newest_sources(source_packet_ids))).memory.packet_id;
   return summaries.store_summary_row(
     packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
     save_summary.key_entities, save_summary.key_decisions, wanted_confidence, save_summary.valid_until);
 end
 $$;
-
-comment on function public.save_summary is
-  'Saves the summary of a subject as a memory and replaces the existing one; agents replace only their own (else '
-  'L9OWN). scope_type: thread, agent, topic, time_period, project or task. Only callers that may read all of '
-  'source_packet_ids (at most 500) can read it, and no longer than these; if no scope has exactly these readers, '
+comment on function public.save_summary is 'Saves the summary of a subject as a memory and replaces the existing one; agents '
+  'replace only their own (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Only callers that may '
+  'read all of source_packet_ids (at most 500) can read it, and no longer than these; if no scope has exactly these readers, '
   'L9VAL. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
-
 grant execute on function summaries.lock_summary, public.save_summary to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/100-save-summary.sql
 --! Included 180-summaries/110-find-due.sql
 -- Finds the summaries that are to be written. due_summaries() and summarize() call find_due() for their caller, and
 -- lease_summaries() calls it for all audiences of a tenant.
-
-create type summaries.due_for_audience as (
-  tenant_id uuid,
-  org_id uuid,
-  user_id uuid,
-  scope text,
-  project_id text,
-  scope_type text,
-  scope_value text,
-  reason text,
-  new_packets integer,
-  packet_count integer,
-  summary_id uuid,
-  coverage_start timestamptz,
-  coverage_end timestamptz,
-  valid_until timestamptz,
-  source_packet_ids uuid[]
-);
-
+create type summaries.due_for_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text,
+  scope_type text, scope_value text, reason text, new_packets integer, packet_count integer, summary_id uuid,
+  coverage_start timestamptz, coverage_end timestamptz, valid_until timestamptz, source_packet_ids uuid[]);
 comment on type summaries.due_for_audience is 'A summary that is due, and the audience that it is for.';
 
-create function summaries.summary_threshold(scope_type text)
-returns integer
+create function summaries.summary_threshold(scope_type text) returns integer
 language sql immutable parallel safe
 return case scope_type when 'task' then 5 when 'thread' then 10 when 'topic' then 20 when 'time_period' then 20 else 50 end;
-
 comment on function summaries.summary_threshold is
-  'The number of new memories that makes a summary due by default: task 5, thread 10, topic 20, week 20, agent 50, '
-  'project 50.';
+  'The number of new memories that makes a summary due by default: task 5, thread 10, topic 20, week 20, agent 50, project 50.';
 
-create function summaries.summary_subjects(memory public.packet_store)
-returns table (scope_type text, scope_value text)
+create function summaries.summary_subjects(memory public.packet_store) returns table (scope_type text, scope_value text)
 language sql immutable parallel safe
 begin atomic
   select s.scope_type, s.scope_value
@@ -28723,23 +27346,17 @@ begin atomic
     ('task', (memory).correlation_id),
     ('time_period', to_char((memory)."timestamp" at time zone 'UTC', 'IYYY-"W"IW'))) as s (scope_type, scope_value)
   where not identity.is_blank(s.scope_value) and octet_length(s.scope_value) <= summaries.max_subject_bytes()
-  union all
-  select 'topic', t.tag from unnest((memory).tags) as t (tag);
+  union all select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
-
-comment on function summaries.summary_subjects is
-  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it '
-  'happened (UTC), its project, and the task that its correlation_id names.';
+comment on function summaries.summary_subjects is 'The subjects whose summaries a memory belongs to: its thread, its creator, '
+  'its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
 
 -- Groups the newest memories by audience and subject, compares each group with the summary that exists, and keeps
 -- those with a reason to write it. Without a caller all audiences are grouped.
-create function summaries.find_due(
-  me identity.identity, target_tenant uuid, types text[], only_value text, only_project text, min_packets integer,
-  max_sources integer, k integer)
-returns setof summaries.due_for_audience
+create function summaries.find_due(me identity.identity, target_tenant uuid, types text[], only_value text, only_project text,
+  min_packets integer, max_sources integer, k integer) returns setof summaries.due_for_audience
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0
 as $$
-#variable_conflict use_column
 declare
   -- Only the newest memories are scanned, because summaries of active subjects are the useful ones. Older memories are found when
   -- the call names their thread or project.
@@ -28805,38 +27422,20 @@ begin
   limit k;
 end
 $$;
-
-comment on function summaries.find_due is
-  'Summaries that are due in a tenant: for the audiences that this identity writes for or, without a caller (for '
-  'jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due summary contains '
-  'memories that its readers may not read. Runs with the rights of the caller.';
-
-grant execute on function
-  summaries.summary_threshold, summaries.summary_subjects, summaries.find_due
-to l9_agent, l9_admin, l9_worker;
+comment on function summaries.find_due is 'Summaries that are due in a tenant: for the audiences that this identity writes for '
+  'or, without a caller (for jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due '
+  'summary contains memories that its readers may not read. Runs with the rights of the caller.';
+grant execute on function summaries.summary_threshold, summaries.summary_subjects, summaries.find_due
+  to l9_agent, l9_admin, l9_worker;
 --! EndIncluded 180-summaries/110-find-due.sql
 --! Included 180-summaries/120-due-summaries.sql
 -- Lists the due summaries of a caller, who reaches due_summaries() over GraphQL and psql. summarize() calls
 -- find_due_for_caller() and writes an audit row of its own.
-
-create type public.due_summary as (
-  scope_type text,
-  scope_value text,
-  scope text,
-  project_id text,
-  reason text,
-  new_packets integer,
-  packet_count integer,
-  summary_id uuid,
-  coverage_start timestamptz,
-  coverage_end timestamptz,
-  valid_until timestamptz,
-  source_packet_ids uuid[]
-);
-
+create type public.due_summary as (scope_type text, scope_value text, scope text, project_id text, reason text,
+  new_packets integer, packet_count integer, summary_id uuid, coverage_start timestamptz, coverage_end timestamptz,
+  valid_until timestamptz, source_packet_ids uuid[]);
 comment on type public.due_summary is 'A summary that is due.';
-comment on column public.due_summary.scope_type is
-  'The type of the subject: thread, agent, topic, time_period, project or task.';
+comment on column public.due_summary.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or task.';
 comment on column public.due_summary.scope_value is
   'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
 comment on column public.due_summary.scope is 'The scope of the memories, which the summary will have.';
@@ -28846,9 +27445,8 @@ comment on column public.due_summary.coverage_start is
 comment on column public.due_summary.coverage_end is
   'The event time of the source of the existing summary that happened last; null if there is none.';
 comment on column public.due_summary.valid_until is 'The time from which the existing summary is due by time alone.';
-comment on column public.due_summary.reason is
-  'The reason why the summary is due. none: there is no summary yet; packets: enough memories were added; changed: '
-  'the text of a source was changed; valid_until: that time has passed.';
+comment on column public.due_summary.reason is 'The reason why the summary is due. none: there is no summary yet; packets: '
+  'enough memories were added; changed: the text of a source was changed; valid_until: that time has passed.';
 comment on column public.due_summary.new_packets is 'The number of memories added since the existing summary.';
 comment on column public.due_summary.packet_count is 'The number of memories of the subject.';
 comment on column public.due_summary.summary_id is 'The existing summary; null if there is none.';
@@ -28860,7 +27458,6 @@ create function summaries.find_due_for_caller(
 returns setof public.due_summary
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   one_type text;
@@ -28882,22 +27479,12 @@ begin
   from summaries.find_due(me, me.tenant_id, scope_types, scope_value, project_id, min_packets, max_sources, k) d;
 end
 $$;
+comment on function summaries.find_due_for_caller is 'What due_summaries() returns, without an audit row.';
 
-comment on function summaries.find_due_for_caller is
-  'What due_summaries() returns, without an audit row: summarize() audits the sources that it shows.';
-
-create function public.due_summaries(
-  scope_types text[] default null,
-  scope_value text default null,
-  project_id text default null,
-  min_packets integer default null,
-  max_sources integer default 100,
-  k integer default 20
-)
-returns setof public.due_summary
+create function public.due_summaries(scope_types text[] default null, scope_value text default null, project_id text default null,
+  min_packets integer default null, max_sources integer default 100, k integer default 20) returns setof public.due_summary
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   due public.due_summary[] := array(
     select d from summaries.find_due_for_caller(scope_types, scope_value, project_id, min_packets, max_sources, k) d);
@@ -28909,29 +27496,22 @@ begin
   return query select d.* from unnest(due) d;
 end
 $$;
-
-comment on function public.due_summaries is
-  'Summaries that are due where the caller writes: enough memories have none, enough were added, a source was '
-  'changed, or valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic and week '
-  '20, agent and project 50. source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest '
-  '20,000 memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
-
+comment on function public.due_summaries is 'Summaries that are due where the caller writes: enough memories have none, enough '
+  'were added, a source was changed, or valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic '
+  'and week 20, agent and project 50. source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest 20,000 '
+  'memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
 grant execute on function summaries.find_due_for_caller, public.due_summaries to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/120-due-summaries.sql
 --! Included 180-summaries/130-summarize.sql
--- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the
--- summary.
-
+-- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the summary.
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
-
 comment on type public.summarize_result is
   'The result of summarize(): the status, and either the saved summary or the due ones with their sources.';
 comment on column public.summarize_result.status is 'saved, due or nothing_due.';
 comment on column public.summarize_result.summary is 'The summary that was saved.';
 comment on column public.summarize_result.due is 'The summaries that are due, each with the texts of its sources.';
 
-create function summaries.sources_within(ids uuid[], max_tokens integer)
-returns jsonb
+create function summaries.sources_within(ids uuid[], max_tokens integer) returns jsonb
 language sql stable set search_path = ''
 begin atomic
   with sources as (
@@ -28953,34 +27533,19 @@ begin atomic
     'packet_id', t.packet_id, 'content', t.shown, 'is_truncated', t.is_truncated, 'kind', t.packet_type, 'scope', t.scope,
     'project_id', t.project_id, 'creator', t.creator, 'source', t.source, 'speaker', t.speaker,
     'timestamp', t."timestamp", 'created_at', t.created_at) order by t.place desc), '[]')
-  from trimmed t
-  where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
+  from trimmed t where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
 end;
-
-comment on function summaries.sources_within is
-  'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens '
-  'in all; at most the newest 100.';
+comment on function summaries.sources_within is 'The texts of those of these memories that the caller may read, oldest first, '
+  'trimmed to about max_tokens tokens in all; at most the newest 100.';
 
 -- The first half is save_summary(); the second asks for due summaries, cuts the sources of all of them to one budget
 -- of tokens, and audits which memories were shown.
-create function public.summarize(
-  scope_type text default null,
-  scope_value text default null,
-  summary_text text default null,
-  source_packet_ids uuid[] default null,
-  key_facts text[] default '{}',
-  key_entities text[] default '{}',
-  key_decisions text[] default '{}',
-  confidence double precision default 0.8,
-  valid_until timestamptz default null,
-  project_id text default null,
-  k integer default 1,
-  max_tokens integer default 8000
-)
-returns public.summarize_result
+create function public.summarize(scope_type text default null, scope_value text default null, summary_text text default null,
+  source_packet_ids uuid[] default null, key_facts text[] default '{}', key_entities text[] default '{}',
+  key_decisions text[] default '{}', confidence double precision default 0.8, valid_until timestamptz default null,
+  project_id text default null, k integer default 1, max_tokens integer default 8000) returns public.summarize_result
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   result public.summarize_result;
   shown_ids jsonb;
@@ -29001,7 +27566,8 @@ begin
   end if;
 
   select coalesce(jsonb_agg(
-    to_jsonb(d) - 'source_packet_ids' - 'place' || jsonb_build_object('sources', summaries.sources_within(d.source_packet_ids, max_tokens / k))
+    to_jsonb(d) - 'source_packet_ids' - 'place' || jsonb_build_object('sources',
+      summaries.sources_within(d.source_packet_ids, max_tokens / k))
     order by d.place), '[]')
   into result.due
   from summaries.find_due_for_caller(
@@ -29019,61 +27585,41 @@ begin
   return result;
 end
 $$;
-
-comment on function public.summarize is
-  'Without summary_text: the summaries that are due (optionally only of this scope_type, scope_value and '
-  'project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With '
+comment on function public.summarize is 'Without summary_text: the summaries that are due (optionally only of this scope_type, '
+  'scope_value and project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With '
   'summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
-
 grant execute on function summaries.sources_within, public.summarize to l9_agent, l9_admin;
 
-create function summaries.summary_json(summary public.memory_summaries)
-returns jsonb
+create function summaries.summary_json(summary public.memory_summaries) returns jsonb
 language sql
 -- Volatile, so that it sees a memory that the same statement has just saved.
 volatile set search_path = ''
 return case when (summary).summary_id is not null then pg_catalog.jsonb_build_object(
-  'summary_id', (summary).summary_id,
-  'packet_id', (summary).source_packet,
-  'scope_type', (summary).scope_type,
-  'scope_value', (summary).scope_value,
-  'summary_text', public.memory_summaries_summary_text(summary),
-  'key_facts', (summary).key_facts,
-  'key_entities', (summary).key_entities,
-  'key_decisions', (summary).key_decisions,
-  'source_packet_ids', public.memory_summaries_source_packet_ids(summary),
-  'packet_count', (summary).packet_count,
-  'confidence', (summary).confidence,
-  'scope', (summary).scope,
-  'project_id', (summary).project_id,
-  'coverage_start', (summary).coverage_start,
-  'coverage_end', (summary).coverage_end,
-  'valid_until', (summary).valid_until) end;
-
+  'summary_id', (summary).summary_id, 'packet_id', (summary).source_packet, 'scope_type', (summary).scope_type,
+  'scope_value', (summary).scope_value, 'summary_text', public.memory_summaries_summary_text(summary),
+  'key_facts', (summary).key_facts, 'key_entities', (summary).key_entities, 'key_decisions', (summary).key_decisions,
+  'source_packet_ids', public.memory_summaries_source_packet_ids(summary), 'packet_count', (summary).packet_count,
+  'confidence', (summary).confidence, 'scope', (summary).scope, 'project_id', (summary).project_id,
+  'coverage_start', (summary).coverage_start, 'coverage_end', (summary).coverage_end, 'valid_until', (summary).valid_until) end;
 comment on function summaries.summary_json is 'A summary as the gateway returns it, with the text of its memory.';
-
 grant execute on function summaries.summary_json to l9_agent, l9_admin;
 --! EndIncluded 180-summaries/130-summarize.sql
 --! Included 180-summaries/140-summary-job.sql
 -- Summaries that background jobs save, as the owner and for any audience. store_model_summary() calls store_summary()
 -- with what a chat model wrote.
-
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
-comment on policy definer_job_writes on public.packet_store is
-  'Functions of the owner save summaries for background jobs. Functions that agents and admins call save nothing '
-  'under this policy.';
+comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries for background jobs. '
+  'Functions that agents and admins call save nothing under this policy.';
 
 -- The same steps as save_summary(), but the owner's policies apply: the former summary goes whoever wrote it, and the
 -- memory is inserted for the audience instead of the caller.
-create function summaries.store_summary(
-  scope_type text, scope_value text, summary_text text, source_packet_ids uuid[], key_facts text[] default '{}',
-  key_entities text[] default '{}', key_decisions text[] default '{}', confidence double precision default 0.8,
-  valid_until timestamptz default null, model text default null)
+create function summaries.store_summary(scope_type text, scope_value text, summary_text text, source_packet_ids uuid[],
+  key_facts text[] default '{}', key_entities text[] default '{}', key_decisions text[] default '{}',
+  confidence double precision default 0.8, valid_until timestamptz default null, model text default null)
 returns public.memory_summaries
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   audience summaries.summary_audience;
   packet_id uuid;
@@ -29086,8 +27632,8 @@ begin
     store_summary.key_decisions, store_summary.confidence);
   audience := summaries.audience_of_sources(source_packet_ids);
   perform summaries.lock_summary(
-    packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope), store_summary.scope_type,
-    store_summary.scope_value);
+    packets.audience_id(audience.tenant_id, audience.org_id, audience.user_id, audience.project_id, audience.scope),
+    store_summary.scope_type, store_summary.scope_value);
   perform summaries.delete_summaries(array(
     select s.source_packet from public.memory_summaries s
     where s.tenant_id = audience.tenant_id and s.scope = audience.scope and s.project_id is not distinct from audience.project_id
@@ -29095,14 +27641,15 @@ begin
       and s.scope_type = store_summary.scope_type and s.scope_value = store_summary.scope_value));
 
   insert into public.packet_store as p (
-    packet_type, envelope, metadata, parent_ids, ttl, project_id, branch, scope, tenant_id, org_id, user_id, "timestamp", created_at, updated_at)
+    packet_type, envelope, metadata, parent_ids, ttl, project_id, branch, scope, tenant_id, org_id, user_id, "timestamp",
+    created_at, updated_at)
   values (
     'summary',
     jsonb_build_object('content',
       summaries.summary_heading(store_summary.scope_type, store_summary.scope_value) || e'\n' || summary_text),
     jsonb_strip_nulls(jsonb_build_object('creator', 'job', 'source', 'l9-memory', 'agent', 'job', 'model', store_summary.model)),
-    summaries.newest_sources(source_packet_ids), audience.ttl, audience.project_id, audience.branch, audience.scope, audience.tenant_id, audience.org_id, audience.user_id,
-    clock_timestamp(), clock_timestamp(), clock_timestamp())
+    summaries.newest_sources(source_packet_ids), audience.ttl, audience.project_id, audience.branch, audience.scope,
+    audience.tenant_id, audience.org_id, audience.user_id, clock_timestamp(), clock_timestamp(), clock_timestamp())
   on conflict do nothing
   returning p.packet_id into packet_id;
   if packet_id is null then
@@ -29113,42 +27660,31 @@ begin
     store_summary.key_entities, store_summary.key_decisions, store_summary.confidence, store_summary.valid_until);
 end
 $$;
-
 comment on function summaries.store_summary is
-  'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator '
-  'job, and in place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t '
-  'write memories.';
-
+  'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator job, and in '
+  'place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t write memories.';
 grant execute on function summaries.store_summary to l9_worker;
 --! EndIncluded 180-summaries/140-summary-job.sql
 --! Included 190-extraction/000-schema.sql
 create schema extraction;
-comment on schema extraction is
-  'Facts and relationships that a chat model finds, and its token budget. The helpers are not exposed over GraphQL; '
-  'callers may execute only the functions granted one by one.';
+comment on schema extraction is 'Facts and relationships that a chat model finds, and its token budget. The helpers are not '
+  'exposed over GraphQL; callers may execute only the functions granted one by one.';
 grant usage on schema extraction to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 190-extraction/000-schema.sql
 --! Included 190-extraction/010-extraction-settings.sql
 -- Which memories a chat model may read, and the budget for it. set_extraction_settings() writes it; triggers of
 -- packet_store and the jobs ask it before anything is sent.
-
-create function extraction.are_kinds(kinds text[])
-returns boolean
+create function extraction.are_kinds(kinds text[]) returns boolean
 language sql immutable parallel safe set search_path = ''
 return not exists (
   select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ packets.kind_pattern());
+comment on function extraction.are_kinds is 'True if each text can be a kind: a lower-case word of at most 63 characters.';
 
-comment on function extraction.are_kinds is
-  'True if each of these texts can be a kind of memory: a lower-case word of at most 63 characters.';
-
-create function extraction.is_budget(tokens_per_day bigint)
-returns boolean
+create function extraction.is_budget(tokens_per_day bigint) returns boolean
 language sql immutable parallel safe set search_path = ''
 -- A single call may cost 50,000 tokens; with a smaller budget some memories would never be read.
 return tokens_per_day between 50000 and 1000000000000;
-
-comment on function extraction.is_budget is
-  'True if a tenant may have this budget of tokens a day: from 50000 to 10^12.';
+comment on function extraction.is_budget is 'True if a tenant may have this budget of tokens a day: from 50000 to 10^12.';
 
 create table public.extraction_settings (
   tenant_id uuid primary key references public.tenants,
@@ -29162,26 +27698,20 @@ create table public.extraction_settings (
   constraint extraction_scopes_at_most_64 check (cardinality(scopes) <= 64 and array_position(scopes, null) is null),
   constraint extraction_budget_of_a_call check (extraction.is_budget(tokens_per_day))
 );
-
-comment on table public.extraction_settings is
-  'Which memories of a tenant a chat model may read, and for how many tokens a day. Without a row it may read '
-  'nothing. set_extraction_settings() writes this table.';
+comment on table public.extraction_settings is 'Which memories of a tenant a chat model may read, and for how many tokens a day. '
+  'Without a row it may read nothing. set_extraction_settings() writes this table.';
 comment on column public.extraction_settings.tenant_id is 'The tenant.';
 comment on column public.extraction_settings.is_enabled is
   'Whether a chat model extracts entities, facts and relationships from new memories.';
 comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
-comment on column public.extraction_settings.scopes is
-  'The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private '
-  'scopes must be named here.';
+comment on column public.extraction_settings.scopes is 'The scopes whose memories a model may read. A memory of any other scope '
+  'is never sent to a model, so private scopes must be named here.';
 comment on column public.extraction_settings.writes_summaries is
   'Whether a chat model writes due summaries of memories in these scopes, whatever their kinds.';
 comment on column public.extraction_settings.tokens_per_day is
   'The token budget of extraction and summaries together, for each day in UTC.';
 comment on column public.extraction_settings.updated_at is 'When the settings last changed.';
-
-alter table public.extraction_settings enable row level security;
-alter table public.extraction_settings force row level security;
-
+alter table public.extraction_settings enable row level security, force row level security;
 create policy tenant_isolation on public.extraction_settings as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.extraction_settings for select to l9_admin
@@ -29190,17 +27720,14 @@ create policy platform_override on public.extraction_settings for select to l9_p
   using ((select identity.allow_and_audit_operator_read('extraction_settings')));
 create policy worker_access on public.extraction_settings for select to l9_worker using (true);
 create policy definer_functions on public.extraction_settings to l9_owner using (true);
-
 comment on policy tenant_isolation on public.extraction_settings is 'Callers read only settings of their own tenant.';
 comment on policy scope_access on public.extraction_settings is
   'Only admins of every scope read settings, because they name scopes that others must not learn of.';
 comment on policy platform_override on public.extraction_settings is
   'Operators read settings of all tenants; each such read is audited.';
-comment on policy worker_access on public.extraction_settings is
-  'Jobs read the settings before each call of a model.';
+comment on policy worker_access on public.extraction_settings is 'Jobs read the settings before each call of a model.';
 comment on policy definer_functions on public.extraction_settings is
   'set_extraction_settings() writes settings, and triggers of packet_store read them.';
-
 grant select on public.extraction_settings to l9_admin, l9_platform_admin, l9_worker;
 -- No role may insert, update or delete: set_extraction_settings() checks the values and writes an audit row.
 
@@ -29209,21 +27736,12 @@ create trigger _500_audit after insert or update on public.extraction_settings
     '', 'is_enabled', 'kinds', 'scopes', 'writes_summaries', 'tokens_per_day');
 --! EndIncluded 190-extraction/010-extraction-settings.sql
 --! Included 190-extraction/020-set-extraction-settings.sql
--- Administrators switch extraction and written summaries on and off here, over GraphQL and psql, and set their
--- limits.
-
-create function public.set_extraction_settings(
-  is_enabled boolean default null,
-  kinds text[] default null,
-  scopes text[] default null,
-  writes_summaries boolean default null,
-  tokens_per_day bigint default null,
-  tenant_id uuid default null
-)
-returns public.extraction_settings
+-- Administrators switch extraction and written summaries on and off here, over GraphQL and psql, and set their limits.
+create function public.set_extraction_settings(is_enabled boolean default null, kinds text[] default null,
+  scopes text[] default null, writes_summaries boolean default null, tokens_per_day bigint default null,
+  tenant_id uuid default null) returns public.extraction_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_extraction_settings.tenant_id);
   saved public.extraction_settings;
@@ -29233,11 +27751,13 @@ begin
   if cardinality(set_extraction_settings.kinds) > 64 then
     perform identity.raise_error('L9LIM', 'kinds: at most 64', 'kinds');
   elsif not extraction.are_kinds(set_extraction_settings.kinds) then
-    perform identity.raise_error('L9VAL', 'kinds: must be lower-case words of letters, digits and _, at most 63 characters each', 'kinds');
+    perform identity.raise_error('L9VAL', 'kinds: must be lower-case words of letters, digits and _, at most 63 characters each',
+      'kinds');
   elsif cardinality(set_extraction_settings.scopes) > 64 then
     perform identity.raise_error('L9LIM', 'scopes: at most 64', 'scopes');
   elsif not extraction.is_budget(set_extraction_settings.tokens_per_day) then
-    perform identity.raise_error('L9VAL', 'tokens_per_day: must be from 50000 (the most that one call can cost) to 10^12', 'tokens_per_day');
+    perform identity.raise_error('L9VAL', 'tokens_per_day: must be from 50000 (the most that one call can cost) to 10^12',
+      'tokens_per_day');
   end if;
   select n.scope into unknown_scope
   from unnest(set_extraction_settings.scopes) as n (scope)
@@ -29251,7 +27771,8 @@ begin
   update public.extraction_settings s
   set is_enabled = coalesce(set_extraction_settings.is_enabled, s.is_enabled),
     kinds = array(select distinct k.kind from unnest(coalesce(set_extraction_settings.kinds, s.kinds)) as k (kind) order by 1),
-    scopes = array(select distinct n.scope from unnest(coalesce(set_extraction_settings.scopes, s.scopes)) as n (scope) order by 1),
+    scopes = array(select distinct n.scope from unnest(coalesce(set_extraction_settings.scopes, s.scopes)) as n (scope)
+      order by 1),
     writes_summaries = coalesce(set_extraction_settings.writes_summaries, s.writes_summaries),
     tokens_per_day = coalesce(set_extraction_settings.tokens_per_day, s.tokens_per_day),
     updated_at = clock_timestamp()
@@ -29260,19 +27781,15 @@ begin
   return saved;
 end
 $$;
-
-comment on function public.set_extraction_settings is
-  'Changes the given settings of what a chat model may read, from the next save on. kinds: those to extract from, '
-  'at most 64. scopes: at most 64; memories of others are never sent to a model. writes_summaries: it also writes '
-  'due summaries. tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, '
-  'L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
-
+comment on function public.set_extraction_settings is 'Changes the given settings of what a chat model may read, from the next '
+  'save on. kinds: those to extract from, at most 64. scopes: at most 64; memories of others are never sent to a model. '
+  'writes_summaries: it also writes due summaries. tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. '
+  'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
 grant execute on function public.set_extraction_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 190-extraction/020-set-extraction-settings.sql
 --! Included 190-extraction/030-extraction-usage.sql
 -- The tokens that chat models used, by tenant and day. reserve_tokens() and record_token_usage() write it;
 -- administrators read it over GraphQL.
-
 create table public.extraction_usage (
   tenant_id uuid not null references public.tenants,
   day date not null,
@@ -29286,7 +27803,6 @@ create table public.extraction_usage (
   constraint usage_not_negative check (
     calls >= 0 and failed_calls >= 0 and prompt_tokens >= 0 and completion_tokens >= 0 and reserved_tokens >= 0)
 );
-
 comment on table public.extraction_usage is
   'Tokens and calls of chat models, one row for each tenant and day. Only jobs write this table.';
 comment on column public.extraction_usage.tenant_id is 'The tenant.';
@@ -29295,14 +27811,10 @@ comment on column public.extraction_usage.calls is 'The number of calls.';
 comment on column public.extraction_usage.failed_calls is 'The number of calls without a usable answer.';
 comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as counted by the provider.';
 comment on column public.extraction_usage.completion_tokens is 'Tokens received, as counted by the provider.';
-comment on column public.extraction_usage.reserved_tokens is
-  'The most that running calls can cost, plus the reservations of calls whose cost is unknown because the provider '
-  'or the job failed.';
+comment on column public.extraction_usage.reserved_tokens is 'The most that running calls can cost, plus the reservations of '
+  'calls whose cost is unknown because the provider or the job failed.';
 comment on column public.extraction_usage.updated_at is 'When a call last started or ended.';
-
-alter table public.extraction_usage enable row level security;
-alter table public.extraction_usage force row level security;
-
+alter table public.extraction_usage enable row level security, force row level security;
 create policy tenant_isolation on public.extraction_usage as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
 create policy scope_access on public.extraction_usage for select to l9_admin
@@ -29310,14 +27822,12 @@ create policy scope_access on public.extraction_usage for select to l9_admin
 create policy platform_override on public.extraction_usage for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('extraction_usage')));
 create policy worker_access on public.extraction_usage to l9_worker using (true);
-
 comment on policy tenant_isolation on public.extraction_usage is 'Callers read only usage of their own tenant.';
 comment on policy scope_access on public.extraction_usage is
   'Only admins of every scope read usage, because it adds up all scopes.';
 comment on policy platform_override on public.extraction_usage is
   'Operators read usage of all tenants; each such read is audited.';
 comment on policy worker_access on public.extraction_usage is 'Jobs reserve and count tokens.';
-
 grant select on public.extraction_usage to l9_admin, l9_platform_admin, l9_worker;
 grant insert (tenant_id, day), update (calls, failed_calls, prompt_tokens, completion_tokens, reserved_tokens, updated_at)
   on public.extraction_usage to l9_worker;
@@ -29325,21 +27835,14 @@ grant insert (tenant_id, day), update (calls, failed_calls, prompt_tokens, compl
 --! Included 190-extraction/040-reserve-tokens.sql
 -- Keeps the calls of chat models within the budget of a tenant. The gateway reserves tokens before each call and
 -- records the real cost afterwards.
-
-create function extraction.is_active_tenant(tenant_id uuid)
-returns boolean
+create function extraction.is_active_tenant(tenant_id uuid) returns boolean
 language sql stable security definer set search_path = ''
 return exists (select from public.tenants t where t.tenant_id = is_active_tenant.tenant_id and t.is_active);
+comment on function extraction.is_active_tenant is 'True if the tenant is active. Definer: jobs can''t read tenants.';
 
-comment on function extraction.is_active_tenant is
-  'True if the tenant is active; jobs do nothing for inactive tenants. For jobs. Definer: reads tenants, which jobs '
-  'can''t read.';
-
-create function extraction.reserve_tokens(tenant_id uuid, tokens bigint)
-returns date
+create function extraction.reserve_tokens(tenant_id uuid, tokens bigint) returns date
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   today constant date := (now() at time zone 'utc')::date;
 begin
@@ -29354,10 +27857,9 @@ begin
   return case when found then today end;
 end
 $$;
-
 comment on function extraction.reserve_tokens is
-  'Reserves the most that a call can cost and returns the day of the reservation, for record_token_usage(). Null: '
-  'the budget of the day is too small, or the tenant is inactive or has neither extraction nor summaries enabled.';
+  'Reserves the most that a call can cost and returns the day of the reservation, for record_token_usage(). Null: the budget of '
+  'the day is too small, or the tenant is inactive or has neither extraction nor summaries enabled.';
 
 create function extraction.record_token_usage(
   tenant_id uuid, day date, reserved bigint, prompt_tokens bigint, completion_tokens bigint, has_failed boolean default false)
@@ -29374,19 +27876,12 @@ begin atomic
     updated_at = clock_timestamp()
   where u.tenant_id = record_token_usage.tenant_id and u.day = record_token_usage.day;
 end;
-
-comment on function extraction.record_token_usage is
-  'Replaces the reservation of a call by its real cost. prompt_tokens null: the cost is unknown, and the '
-  'reservation stays.';
-
-grant execute on function
-  extraction.is_active_tenant, extraction.reserve_tokens, extraction.record_token_usage
-to l9_worker;
+comment on function extraction.record_token_usage is 'Replaces a reservation by the real cost; null keeps it.';
+grant execute on function extraction.is_active_tenant, extraction.reserve_tokens, extraction.record_token_usage to l9_worker;
 --! EndIncluded 190-extraction/040-reserve-tokens.sql
 --! Included 190-extraction/050-pending-extractions.sql
 -- The queue of memories that a chat model is to read, and the trigger that fills it when memories are saved. The
 -- extraction job works through it by lease_extractions().
-
 create table extraction.pending_extractions (
   packet_id uuid primary key references public.packet_store on delete cascade,
   enqueued_at timestamptz not null default clock_timestamp(),
@@ -29397,12 +27892,10 @@ create table extraction.pending_extractions (
   last_error text,
   constraint pending_extraction_error_is_a_name check (tasks.is_error_name(last_error))
 );
-
 create index pending_extractions_due_idx on extraction.pending_extractions (next_attempt_at) where given_up_at is null;
-
 comment on table extraction.pending_extractions is
-  'Queue of memories that a chat model has to read. A row is inserted in the transaction of the save, and deleted '
-  'in the transaction that stores the answer, or when the tenant no longer wants the memory read.';
+  'Queue of memories that a chat model has to read. A row is inserted in the transaction of the save, and deleted in the '
+  'transaction that stores the answer, or when the tenant no longer wants the memory read.';
 comment on column extraction.pending_extractions.attempts is 'The number of answers that were not usable.';
 comment on column extraction.pending_extractions.leased_until is
   'End of the lease of the job that works on this row; afterwards another job may lease it.';
@@ -29410,50 +27903,37 @@ comment on column extraction.pending_extractions.given_up_at is
   'When the last attempt failed. The row stays until the memory is changed or deleted.';
 comment on column extraction.pending_extractions.last_error is
   'The name of the last error, never its text; budget: the row waits for the next day.';
-
-call identity.keep_private('extraction.pending_extractions',
-  jobs => 'Jobs work through the queue.',
+call identity.keep_private('extraction.pending_extractions', jobs => 'Jobs work through the queue.',
   functions => 'Triggers of packet_store add memories; store_extraction() removes them.');
-
-grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error), delete on extraction.pending_extractions to l9_worker;
+grant select, update (attempts, next_attempt_at, leased_until, given_up_at, last_error),
+  delete on extraction.pending_extractions to l9_worker;
 
 -- Inlined into the queries of both queues, which is why it sets no search_path: they keep using their indexes.
-create function extraction.is_due(next_attempt_at timestamptz, leased_until timestamptz)
-returns boolean
-language sql stable parallel safe
-return next_attempt_at <= now() and (leased_until is null or leased_until < now());
+create function extraction.is_due(next_attempt_at timestamptz, leased_until timestamptz) returns boolean
+language sql stable parallel safe return next_attempt_at <= now() and (leased_until is null or leased_until < now());
+comment on function extraction.is_due is 'True if a row of a queue may be leased: its time has come, and no job holds a lease.';
 
-comment on function extraction.is_due is
-  'True if a row of a queue may be leased now: its time has come, and no other job holds a lease.';
-
-create function extraction.max_attempts()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 5;
-
+create function extraction.max_attempts() returns integer language sql immutable parallel safe set search_path = '' return 5;
 comment on function extraction.max_attempts is 'The number of unusable answers after which a job gives up.';
-
 grant execute on function extraction.is_due, extraction.max_attempts to l9_worker;
 
-create function extraction.is_wanted(settings public.extraction_settings, kind text, scope text, ttl timestamptz)
-returns boolean
+create function extraction.is_wanted(settings public.extraction_settings, kind text, scope text, ttl timestamptz) returns boolean
 language sql stable parallel safe set search_path = ''
 return coalesce(
   (settings).is_enabled and kind = any ((settings).kinds) and scope = any ((settings).scopes)
   and (ttl is null or ttl > pg_catalog.now()), false);
-
-comment on function extraction.is_wanted is
-  'True if the settings allow a chat model to read an unexpired memory of this kind and scope.';
-
+comment on function extraction.is_wanted is 'True if a chat model may read an unexpired memory of this kind and scope.';
 grant execute on function extraction.is_wanted to l9_worker;
 
-create function extraction.tg_packet_store__enqueue_extraction()
-returns trigger
+create function extraction.tg_packet_store__enqueue_extraction() returns trigger
 language plpgsql security definer set search_path = ''
 -- A plan that was cached for a few rows must stay fast for a thousand.
 set enable_nestloop = off
 as $$
 begin
+  if not exists (select from public.extraction_settings s where s.is_enabled) then
+    return null; -- Where no model reads memories, a save pays for one lookup.
+  end if;
   insert into extraction.pending_extractions (packet_id)
   select n.packet_id
   from new_rows n join public.extraction_settings s on s.tenant_id = n.tenant_id
@@ -29463,10 +27943,8 @@ begin
   return null;
 end
 $$;
-
 comment on function extraction.tg_packet_store__enqueue_extraction is
-  'Adds new memories to the queue if their tenant wants them read. Definer: callers can''t read the queue or the '
-  'settings.';
+  'Adds new memories to the queue if their tenant wants them read. Definer: callers can''t read the queue or the settings.';
 
 create trigger _900_enqueue_extraction after insert on public.packet_store
   referencing new table as new_rows
@@ -29475,12 +27953,9 @@ create trigger _900_enqueue_extraction after insert on public.packet_store
 --! Included 190-extraction/060-follow-memories.sql
 -- A trigger of packet_store: when the text of a memory changes, what a model extracted from the old text goes, and
 -- the new text is queued. store_extraction() withdraws relationships by the same function.
-
-create function extraction.withdraw_extracted_relationships(packet_id uuid)
-returns void
+create function extraction.withdraw_extracted_relationships(packet_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e
@@ -29494,13 +27969,10 @@ begin
   end if;
 end
 $$;
-
 comment on function extraction.withdraw_extracted_relationships is
-  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay. Not '
-  'executable by callers: functions of the owner call it.';
+  'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay.';
 
-create function extraction.tg_packet_store__extraction_follow()
-returns trigger
+create function extraction.tg_packet_store__extraction_follow() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 declare
@@ -29520,10 +27992,8 @@ begin
   return null;
 end
 $$;
-
-comment on function extraction.tg_packet_store__extraction_follow is
-  'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it '
-  'read. Definer: callers can''t write these tables.';
+comment on function extraction.tg_packet_store__extraction_follow is 'Deletes what a model extracted from the old text of a '
+  'memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
 
 -- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store
@@ -29535,14 +28005,11 @@ create trigger _640_extraction_follow after update on public.packet_store
 --! EndIncluded 190-extraction/060-follow-memories.sql
 --! Included 190-extraction/070-lease-extractions.sql
 -- The extraction job calls these functions as l9_worker, each in a short transaction: none is open while the model answers.
-
 create function extraction.lease_extractions(batch_size integer, lease interval)
-returns table (
-  packet_id uuid, content text, content_hash bytea, happened_at timestamptz, attempts integer,
-  tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
+returns table (packet_id uuid, content text, content_hash bytea, happened_at timestamptz, attempts integer, tenant_id uuid,
+  org_id uuid, user_id uuid, project_id text, scope text)
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   ids uuid[];
 begin
@@ -29572,16 +28039,13 @@ begin
   end loop;
 end
 $$;
+comment on function extraction.lease_extractions is 'Leases up to batch_size memories of the queue; drops unwanted ones.';
 
-comment on function extraction.lease_extractions is
-  'Leases up to batch_size memories from the start of the queue, and removes memories from it that are no longer '
-  'wanted.';
-
-create function extraction.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean, max_attempts integer default extraction.max_attempts())
+create function extraction.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean,
+  max_attempts integer default extraction.max_attempts())
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   has_given_up boolean;
 begin
@@ -29596,46 +28060,38 @@ begin
   return coalesce(has_given_up, false);
 end
 $$;
+comment on function extraction.postpone_extraction is 'Ends the lease of a memory and retries it after the delay: after a '
+  'provider error, or (counts_as_attempt) after an unusable answer. Returns true if that was the last attempt.';
 
-comment on function extraction.postpone_extraction is
-  'Ends the lease of a memory and retries it after the delay: after a provider error, or (counts_as_attempt) after '
-  'an unusable answer. Returns true if that was the last attempt.';
-
-create function extraction.postpone_extractions_of(tenant_id uuid)
-returns void
+create function extraction.postpone_extractions_of(tenant_id uuid) returns void
 language sql volatile set search_path = ''
 begin atomic
   update extraction.pending_extractions q
   -- Checked again every 10 minutes in case the budget is raised, and at the start of the next day.
   set leased_until = null, last_error = 'budget',
-    next_attempt_at = least(now() + interval '10 minutes', (date_trunc('day', now() at time zone 'utc') + interval '1 day') at time zone 'utc')
+    next_attempt_at = least(now() + interval '10 minutes',
+      (date_trunc('day', now() at time zone 'utc') + interval '1 day') at time zone 'utc')
   from public.packet_store p
   where p.packet_id = q.packet_id and p.tenant_id = postpone_extractions_of.tenant_id
-    and q.given_up_at is null and q.next_attempt_at <= now() + interval '10 minutes' and (q.leased_until is null or q.leased_until < now());
+    and q.given_up_at is null and q.next_attempt_at <= now() + interval '10 minutes'
+    and (q.leased_until is null or q.leased_until < now());
 end;
+comment on function extraction.postpone_extractions_of is 'Postpones the waiting memories of a tenant whose budget is used up, '
+  'by 10 minutes or until the next day in UTC; leased memories are left alone.';
 
-comment on function extraction.postpone_extractions_of is
-  'Postpones the waiting memories of a tenant whose budget is used up, by 10 minutes or until the next day in UTC; '
-  'leased memories are left alone.';
-
-create function extraction.release_extraction_leases()
-returns void
+create function extraction.release_extraction_leases() returns void
 language sql volatile set search_path = ''
 begin atomic
   update extraction.pending_extractions q set leased_until = null where q.leased_until is not null;
 end;
-
 comment on function extraction.release_extraction_leases is
-  'Ends all leases. For the start of a process that is alone on its database, where any lease belongs to a dead '
-  'process.';
+  'Ends all leases. For the start of a process that is alone on its database, where any lease belongs to a dead process.';
 
-create function extraction.has_due_extractions()
-returns boolean
+create function extraction.has_due_extractions() returns boolean
 language sql stable set search_path = ''
 return exists (
   select from extraction.pending_extractions q
   where q.given_up_at is null and extraction.is_due(q.next_attempt_at, q.leased_until));
-
 comment on function extraction.has_due_extractions is 'True if a memory in the queue can be leased now.';
 
 create function extraction.extraction_backlog()
@@ -29648,63 +28104,48 @@ begin atomic
      where u.day = (now() at time zone 'utc')::date)
   from extraction.pending_extractions q;
 end;
-
-comment on function extraction.extraction_backlog is
-  'Over all tenants: the number of waiting memories, the number given up, the age of the oldest waiting memory in '
-  'seconds, and the tokens used today.';
-
-grant execute on function
-  extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
-  extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog
-to l9_worker;
+comment on function extraction.extraction_backlog is 'Over all tenants: the number of waiting memories, the number given up, the '
+  'age of the oldest waiting memory in seconds, and the tokens used today.';
+grant execute on function extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
+  extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog to l9_worker;
 --! EndIncluded 190-extraction/070-lease-extractions.sql
 --! Included 190-extraction/080-store-extraction.sql
 -- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
-
 create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
+comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
 
-comment on type extraction.stored_extraction is
-  'What was stored of a chat model''s answer, and how many items were dropped.';
+create function extraction.max_extracted_items() returns integer
+language sql immutable parallel safe set search_path = '' return 50;
+comment on function extraction.max_extracted_items is 'The most entities, facts and relationships, each, of one answer.';
 
-create function extraction.max_extracted_items()
-returns integer
-language sql immutable parallel safe set search_path = ''
-return 50;
-
-comment on function extraction.max_extracted_items is
-  'The number of entities, facts and relationships, each, that are stored of one answer.';
-
-create function extraction.extracted_items(extraction jsonb, field text, texts text[])
-returns table (item jsonb, is_fit boolean)
+create function extraction.extracted_items(extraction jsonb, field text, texts text[]) returns table (item jsonb, is_fit boolean)
 language sql stable parallel safe set search_path = ''
 begin atomic
   select i.item,
     i.place <= extraction.max_extracted_items() and jsonb_typeof(i.item) = 'object'
-      and case when jsonb_typeof(i.item -> 'confidence') = 'number' then (i.item ->> 'confidence')::numeric between 0 and 1 end is true
+      and case when jsonb_typeof(i.item -> 'confidence') = 'number'
+        then (i.item ->> 'confidence')::numeric between 0 and 1 end is true
       and not exists (
         select from unnest(texts) as t (name)
         where jsonb_typeof(i.item -> t.name) is distinct from 'string'
-          or char_length(i.item ->> t.name) > case t.name when 'object' then 1000 when 'predicate' then 100 when 'type' then 100 else 200 end
+          or char_length(i.item ->> t.name)
+            > case t.name when 'object' then 1000 when 'predicate' then 100 when 'type' then 100 else 200 end
           or entities.normalise_name(i.item ->> t.name) = '')
   from jsonb_array_elements(case jsonb_typeof(extraction -> field) when 'array' then extraction -> field else '[]' end)
     with ordinality as i (item, place);
 end;
-
 comment on function extraction.extracted_items is
-  'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these '
-  'texts (at most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1. Not '
-  'executable by callers.';
+  'Returns the items of one list of an answer. is_fit: the item is among the first max_extracted_items(), has these texts (at '
+  'most 200 characters; predicates and types 100, objects 1000) and a confidence from 0 to 1.';
 
 -- Locks the memory, checks that its text and the settings are those of the lease, takes the former extraction back,
 -- and asserts item by item; a refused item is undone alone.
-create function extraction.store_extraction(
-  packet_id uuid, content_hash bytea, extraction jsonb, model text)
+create function extraction.store_extraction(packet_id uuid, content_hash bytea, extraction jsonb, model text)
 returns extraction.stored_extraction
 language plpgsql volatile security definer set search_path = ''
 -- Shorter than deadlock_timeout, so that this job gives way before a caller's transaction could fail.
 set lock_timeout = '500ms'
 as $$
-#variable_conflict use_column
 declare
   stored extraction.stored_extraction := (false, 0, 0, 0);
   source public.packet_store;
@@ -29779,55 +28220,42 @@ begin
   return stored;
 end
 $$;
-
-comment on function extraction.store_extraction is
-  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from '
-  'the queue, in one transaction: entities (as facts with the predicate is a), facts and relationships, at most 50 '
-  'of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed since the '
-  'lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer '
+comment on function extraction.store_extraction is 'Stores what a chat model extracted from a memory, replaces the previous '
+  'extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and '
+  'relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed '
+  'since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer '
   'contains. For jobs. Definer: writes tables that jobs can''t write.';
-
 grant execute on function extraction.store_extraction to l9_worker;
 --! EndIncluded 190-extraction/080-store-extraction.sql
 --! Included 190-extraction/090-summary-leases.sql
 -- The job that has a chat model write summaries calls these functions as l9_worker. No transaction is open while the model
 -- answers.
-
 create table extraction.summary_leases (
   summary_key bytea primary key,
   attempts integer not null default 0,
   next_attempt_at timestamptz not null default now(),
   leased_until timestamptz
 );
-
-comment on table extraction.summary_leases is
-  'Leases and failed attempts of due summaries. find_due() computes which summaries are due; rows that are no '
-  'longer needed are deleted after a week.';
-comment on column extraction.summary_leases.summary_key is
-  'A hash of audience and subject, from which neither can be derived.';
+comment on table extraction.summary_leases is 'Leases and failed attempts of due summaries. find_due() computes which summaries '
+  'are due; rows that are no longer needed are deleted after a week.';
+comment on column extraction.summary_leases.summary_key is 'A hash of audience and subject, from which neither can be derived.';
 comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
 comment on column extraction.summary_leases.leased_until is
   'End of the lease of the job that writes this summary; afterwards another job may lease it.';
-
 call identity.keep_private('extraction.summary_leases', jobs => 'Only jobs read and write the leases.');
 grant select, insert, update, delete on extraction.summary_leases to l9_worker;
 
-create function extraction.may_write_summaries()
-returns boolean
-language sql stable set search_path = ''
-return exists (select from public.extraction_settings s where s.writes_summaries);
-
+create function extraction.may_write_summaries() returns boolean
+language sql stable set search_path = '' return exists (select from public.extraction_settings s where s.writes_summaries);
 comment on function extraction.may_write_summaries is 'True if any tenant has its summaries written by a chat model.';
 
 -- Due summaries are computed, not queued, so a lease is a row under the hash of audience and subject: an insert that
 -- meets a running lease is skipped.
 create function extraction.lease_summaries(batch_size integer, lease interval)
-returns table (
-  summary_key bytea, tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, scope_type text, scope_value text,
-  packet_ids uuid[], content_hashes bytea[], contents text[], happened_at timestamptz[])
+returns table (summary_key bytea, tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, scope_type text,
+  scope_value text, packet_ids uuid[], content_hashes bytea[], contents text[], happened_at timestamptz[])
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   candidate record;
 begin
@@ -29835,44 +28263,43 @@ begin
   where coalesce(c.leased_until, c.next_attempt_at) < now() - interval '7 days' and c.next_attempt_at < now() - interval '7 days';
   for candidate in
     select d.*, sha256(convert_to(jsonb_build_array(
-      packets.audience_id(d.tenant_id, d.org_id, d.user_id, d.project_id, d.scope), d.scope_type, d.scope_value)::text, 'UTF8')) as key
+      packets.audience_id(d.tenant_id, d.org_id, d.user_id, d.project_id, d.scope), d.scope_type, d.scope_value)::text,
+      'UTF8')) as key
     from public.extraction_settings s
     cross join lateral summaries.find_due(null, s.tenant_id, null, null, null, null, 40, 100) d
     where s.writes_summaries and d.scope = any (s.scopes)
   loop
     insert into extraction.summary_leases as c (summary_key, leased_until) values (candidate.key, now() + lease)
-    on conflict (summary_key) do update set leased_until = excluded.leased_until
+    on conflict on constraint summary_leases_pkey do update set leased_until = excluded.leased_until
       where extraction.is_due(c.next_attempt_at, c.leased_until);
     continue when not found;
     return query
     select candidate.key, candidate.tenant_id, candidate.org_id, candidate.user_id, candidate.scope, candidate.project_id,
       candidate.scope_type, candidate.scope_value, array_agg(p.packet_id order by p."timestamp", p.packet_id),
-      array_agg(p.content_hash order by p."timestamp", p.packet_id), array_agg(p.envelope ->> 'content' order by p."timestamp", p.packet_id),
+      array_agg(p.content_hash order by p."timestamp", p.packet_id),
+      array_agg(p.envelope ->> 'content' order by p."timestamp", p.packet_id),
       array_agg(p."timestamp" order by p."timestamp", p.packet_id)
-    from public.packet_store p
-    where p.packet_id = any (candidate.source_packet_ids)
-    having count(*) > 0;
+    from public.packet_store p where p.packet_id = any (candidate.source_packet_ids) having count(*) > 0;
     batch_size := batch_size - 1;
     exit when batch_size <= 0;
   end loop;
 end
 $$;
+comment on function extraction.lease_summaries is 'Leases up to batch_size due summaries of tenants that have them written by a '
+  'chat model, in scopes that it may read. Returns the newest 40 sources of each, oldest first.';
 
-comment on function extraction.lease_summaries is
-  'Leases up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may '
-  'read. Returns the newest 40 sources of each, oldest first.';
-
-create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean, max_attempts integer default extraction.max_attempts())
+create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean,
+  max_attempts integer default extraction.max_attempts())
 returns boolean
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   has_given_up boolean;
 begin
   update extraction.summary_leases c
   set leased_until = null,
-    attempts = case when c.attempts + 1 >= max_attempts and counts_as_attempt then 0 else c.attempts + counts_as_attempt::integer end,
+    attempts = case when c.attempts + 1 >= max_attempts and counts_as_attempt then 0
+      else c.attempts + counts_as_attempt::integer end,
     -- After a day the sources have usually changed.
     next_attempt_at = now() + case when c.attempts + 1 >= max_attempts and counts_as_attempt then interval '1 day' else delay end
   where c.summary_key = postpone_summary.summary_key
@@ -29880,28 +28307,22 @@ begin
   return coalesce(has_given_up, false);
 end
 $$;
-
-comment on function extraction.postpone_summary is
-  'Ends the lease of a due summary and retries it after the delay, or after a day if that was the last attempt. '
-  'Returns true if it was the last attempt.';
-
-grant execute on function
-  extraction.may_write_summaries, extraction.lease_summaries, extraction.postpone_summary
-to l9_worker;
+comment on function extraction.postpone_summary is 'Ends the lease of a due summary and retries it after the delay, or after a '
+  'day if that was the last attempt. Returns true if it was the last attempt.';
+grant execute on function extraction.may_write_summaries, extraction.lease_summaries, extraction.postpone_summary to l9_worker;
 --! EndIncluded 190-extraction/090-summary-leases.sql
 --! Included 190-extraction/100-store-model-summary.sql
 -- Takes over a summary that a chat model wrote. The job that writes summaries calls store_model_summary() with the
 -- answer and the hashes of the sources that the model read.
-
 create function extraction.store_model_summary(
   summary_key bytea, scope_type text, scope_value text, summary jsonb, packet_ids uuid[], content_hashes bytea[], model text)
 returns boolean
 language plpgsql volatile set search_path = '' set lock_timeout = '500ms'
 as $$
-#variable_conflict use_column
 declare
   -- Missing lists default to empty ones; only these keys of the answer are used, and long values are cut.
-  answer constant jsonb := jsonb_build_object('key_facts', '[]'::jsonb, 'key_entities', '[]'::jsonb, 'key_decisions', '[]'::jsonb) || summary;
+  answer constant jsonb := jsonb_build_object('key_facts', '[]'::jsonb, 'key_entities', '[]'::jsonb, 'key_decisions',
+    '[]'::jsonb) || summary;
 begin
   delete from extraction.summary_leases c where c.summary_key = store_model_summary.summary_key;
   perform from public.packet_store p where p.packet_id = any (packet_ids) order by p.packet_id for share;
@@ -29909,7 +28330,8 @@ begin
     select from unnest(packet_ids, content_hashes) as source (packet_id, content_hash)
     where not exists (
       select from public.packet_store p join public.extraction_settings s on s.tenant_id = p.tenant_id
-      where p.packet_id = source.packet_id and p.content_hash = source.content_hash and s.writes_summaries and p.scope = any (s.scopes)
+      where p.packet_id = source.packet_id and p.content_hash = source.content_hash and s.writes_summaries
+        and p.scope = any (s.scopes)
         and (p.ttl is null or p.ttl > now()))
   ) then
     return false; -- A source changed since the lease; if a summary is still due, it will be leased again.
@@ -29922,37 +28344,30 @@ begin
   return true;
 end
 $$;
+comment on function extraction.store_model_summary is 'Stores a summary that a chat model wrote of these memories. Returns false '
+  'and stores nothing if one of them was changed, moved or deleted since the lease, or the tenant no longer wants it read. The '
+  'readers are computed from the sources, whatever the answer contains.';
 
-comment on function extraction.store_model_summary is
-  'Stores a summary that a chat model wrote of these memories. Returns false and stores nothing if one of them was '
-  'changed, moved or deleted since the lease, or the tenant no longer wants it read. The readers are computed from '
-  'the sources, whatever the answer contains.';
-
-create function extraction.summary_texts(list jsonb)
-returns text[]
+create function extraction.summary_texts(list jsonb) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
   select pg_catalog.left(pg_catalog.btrim(i.value), 200)
-  from jsonb_array_elements_text(case pg_catalog.jsonb_typeof(list) when 'array' then list else '[]' end) with ordinality as i (value, place)
+  from jsonb_array_elements_text(case pg_catalog.jsonb_typeof(list) when 'array' then list else '[]' end)
+  with ordinality as i (value, place)
   where not identity.is_blank(i.value) and i.place <= 20
   order by i.place);
-
-comment on function extraction.summary_texts is
-  'Returns the first 20 texts of a list that are not blank, each cut to 200 characters.';
-
+comment on function extraction.summary_texts is 'The first 20 texts of a list that are not blank, each cut to 200 characters.';
 grant execute on function extraction.summary_texts, extraction.store_model_summary to l9_worker;
 --! EndIncluded 190-extraction/100-store-model-summary.sql
 --! Included 200-access/000-schema.sql
 create schema access;
-comment on schema access is
-  'Explaining access: the access matrix and explain_access(). Not exposed over GraphQL; callers can execute only '
-  'the functions granted to them one by one.';
+comment on schema access is 'Explaining access: the access matrix and explain_access(). Not exposed over GraphQL; callers can '
+  'execute only the functions granted to them one by one.';
 grant usage on schema access to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 200-access/000-schema.sql
 --! Included 200-access/010-access-matrix.sql
 -- A view for DBAs and administrators: what each actor may do in each scope, read from grants and policies themselves.
 -- Callers read it in psql and over GraphQL.
-
 create view public.access_matrix
 with (security_invoker = true)
 as
@@ -29960,7 +28375,8 @@ with policies as (
   -- The policies as PostgreSQL stores them. The claims that a policy calls tell which rule it states.
   select
     r.role, p.polpermissive as is_permissive,
-    case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end as command,
+    case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end
+      as command,
     coalesce(pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as qual,
     coalesce(pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid), pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') as new_qual
   from pg_catalog.pg_policy p
@@ -29972,7 +28388,8 @@ with policies as (
     r.role,
     pg_catalog.has_table_privilege(r.role, 'public.packet_store', 'select')
       and coalesce(bool_or(p.is_permissive and p.command in ('all', 'select')), false) as may_read,
-    coalesce(bool_or(p.is_permissive and p.command in ('all', 'select') and p.qual !~ 'current_scopes\('), false) as reads_any_scope,
+    coalesce(bool_or(p.is_permissive and p.command in ('all', 'select') and p.qual !~ 'current_scopes\('), false)
+      as reads_any_scope,
     pg_catalog.has_any_column_privilege(r.role, 'public.packet_store', 'insert')
       and coalesce(bool_or(p.is_permissive and p.command in ('all', 'insert')), false) as may_write,
     coalesce(bool_or(p.is_permissive and p.command in ('all', 'insert') and p.new_qual !~ 'current_writable_scopes\('), false)
@@ -29995,10 +28412,12 @@ with policies as (
     a.tenant_id, a.caller, a.role, s.scope, s.is_project_scoped, r.may_change, r.changes_own_only,
     r.may_clean_up and a.can_clean_up as may_clean_up,
     t.is_active and a.is_active
-      and r.may_read and (r.reads_any_scope or s.is_active and ('*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)))
+      and r.may_read and (r.reads_any_scope or s.is_active
+        and ('*' = any (a.readable_scopes) or s.scope = any (a.readable_scopes)))
       as may_read,
     t.is_active and a.is_active
-      and r.may_write and (r.writes_any_scope or s.is_active and ('*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)))
+      and r.may_write and (r.writes_any_scope or s.is_active
+        and ('*' = any (a.writable_scopes) or s.scope = any (a.writable_scopes)))
       as may_write
   from public.actors a
   join public.tenants t on t.tenant_id = a.tenant_id
@@ -30014,11 +28433,9 @@ select
   end as may_change,
   may_write and may_clean_up as may_clean_up
 from cells;
-
-comment on view public.access_matrix is
-  'Permissions of each actor in each scope: the registered actors and scopes under the current grants and policies '
-  'of packet_store. A token can reduce these permissions, never extend them. An admin sees its tenant, an agent its '
-  'own rows, an operator all rows.';
+comment on view public.access_matrix is 'Permissions of each actor in each scope: the registered actors and scopes under the '
+  'current grants and policies of packet_store. A token can reduce these permissions, never extend them. An admin sees its '
+  'tenant, an agent its own rows, an operator all rows.';
 comment on column public.access_matrix.tenant_id is 'Tenant of the actor.';
 comment on column public.access_matrix.caller is 'Actor.';
 comment on column public.access_matrix.role is 'Database role of the actor.';
@@ -30030,38 +28447,22 @@ comment on column public.access_matrix.may_write is 'True if the actor can save 
 comment on column public.access_matrix.may_change is
   'Memories of the scope that the actor can update and delete: any, own (those that carry its creator) or none.';
 comment on column public.access_matrix.may_clean_up is 'True if the actor can delete expired memories of the scope.';
-
 grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/010-access-matrix.sql
 --! Included 200-access/020-explain-access.sql
 -- Says for one caller and one memory which policy decides. Administrators reach explain_access() over GraphQL and
 -- psql; the functions before it are its steps.
-
-create type public.policy_verdict as (
-  policy text,
-  is_permissive boolean,
-  admits boolean,
-  expression text,
-  description text
-);
+create type public.policy_verdict as (policy text, is_permissive boolean, admits boolean, expression text, description text);
 comment on type public.policy_verdict is 'Result of one policy of packet_store for one memory.';
 comment on column public.policy_verdict.policy is 'Name of the policy.';
 comment on column public.policy_verdict.is_permissive is
   'True: at least one such policy must admit the memory. False: every such policy must.';
 comment on column public.policy_verdict.admits is 'True if the policy admits the memory.';
-comment on column public.policy_verdict.expression is
-  'Expression of the policy, with the caller''s claims substituted.';
+comment on column public.policy_verdict.expression is 'Expression of the policy, with the caller''s claims substituted.';
 comment on column public.policy_verdict.description is 'Comment of the policy.';
 
-create type public.access_explanation as (
-  packet_id uuid,
-  tenant_id uuid,
-  caller text,
-  role text,
-  is_visible boolean,
-  decided_by text,
-  policies public.policy_verdict[]
-);
+create type public.access_explanation as (packet_id uuid, tenant_id uuid, caller text, role text, is_visible boolean,
+  decided_by text, policies public.policy_verdict[]);
 comment on type public.access_explanation is 'Whether a caller can see a memory, and why.';
 comment on column public.access_explanation.packet_id is 'The memory.';
 comment on column public.access_explanation.tenant_id is 'Tenant of the caller.';
@@ -30069,14 +28470,13 @@ comment on column public.access_explanation.caller is 'The caller.';
 comment on column public.access_explanation.role is 'Database role of the caller.';
 comment on column public.access_explanation.is_visible is 'True if the caller can see the memory.';
 comment on column public.access_explanation.decided_by is
-  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has '
-  'no identity, because it is inactive or its claims do not match. grant: its role cannot read any memory.';
+  'Policy that decides: the first restrictive one that refuses, else the permissive ones. identity: the caller has no identity, '
+  'because it is inactive or its claims do not match. grant: its role cannot read any memory.';
 comment on column public.access_explanation.policies is 'Result of each policy that applies to the role.';
 
 -- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
 -- after its expiry.
-create function access.get_expired_memory(packet_id uuid)
-returns public.packet_store
+create function access.get_expired_memory(packet_id uuid) returns public.packet_store
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
@@ -30091,38 +28491,19 @@ begin
         and p.scope = any (me.readable_scopes)
         and identity.has_project(me, p.project_id));
   -- Keep the columns that policies use and clear the contents, which no caller may see after expiry.
-  memory.envelope := null;
-  memory.content := null;
-  memory.routing := null;
-  memory.provenance := null;
-  memory.metadata := jsonb_build_object('creator', memory.metadata -> 'creator');
-  memory.thread_id := null;
-  memory.speaker := null;
-  memory."timestamp" := null;
-  memory.parent_ids := null;
-  memory.tags := null;
-  memory.language := null;
-  memory.words := null;
-  memory.content_hash := null;
-  memory.identity_hash := null;
-  memory.title := null;
-  memory.archived_at := null;
-  memory.correlation_id := null;
-  memory.branch := null;
-  memory.session_id := null;
-  memory.trace_id := null;
-  return memory;
+  return jsonb_populate_record(memory, jsonb_build_object(
+    'envelope', null, 'content', null, 'routing', null, 'provenance', null, 'thread_id', null, 'speaker', null,
+    'timestamp', null, 'parent_ids', null, 'tags', null, 'language', null, 'words', null, 'content_hash', null,
+    'identity_hash', null, 'title', null, 'archived_at', null, 'correlation_id', null, 'branch', null, 'session_id', null,
+    'trace_id', null, 'metadata', jsonb_build_object('creator', memory.metadata -> 'creator')));
 end
 $$;
-
-comment on function access.get_expired_memory is
-  'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that '
-  'could read it before. Definer: expired memories are hidden from every caller.';
+comment on function access.get_expired_memory is 'Owner, scope and project of an expired memory that waits for cleanup, without '
+  'its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
 
 -- The current_…() functions answer for the administrator who asks, so their calls in the text of a policy are
 -- replaced by the values of the caller that is asked about.
-create function access.substitute_claims(expression text, subject identity.identity)
-returns text
+create function access.substitute_claims(expression text, subject identity.identity) returns text
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -30146,7 +28527,8 @@ begin
       replace(format('(%s)', claim.literal), '\', '\\'), 'g');
   end loop;
   -- This evaluates the policy on behalf of an admin, so it must not audit a read of the caller.
-  result := regexp_replace(result, '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
+  result := regexp_replace(result,
+    '\( SELECT identity\.allow_and_audit_operator_read\([^()]*\) AS allow_and_audit_operator_read\)',
     coalesce(((subject).role = 'l9_platform_admin')::text, 'false'), 'g');
   -- pg_get_expr prints PostgreSQL's own functions without a schema. A schema-qualified call is one of our functions that the
   -- substitution above does not handle.
@@ -30156,25 +28538,18 @@ begin
   return result;
 end
 $$;
+comment on function access.substitute_claims is 'The expression of a policy with each identity.current_…() as a value.';
 
-comment on function access.substitute_claims is
-  'The expression of a policy in which each call (select identity.current_…()) is replaced by its value for this '
-  'identity.';
-
-create function access.get_actor_role(tenant_id uuid, caller text)
-returns text
+create function access.get_actor_role(tenant_id uuid, caller text) returns text
 language sql stable security definer set search_path = ''
 return (
   select a.role from public.actors a, identity.require_admin() as me
   where a.tenant_id = get_actor_role.tenant_id and a.caller = get_actor_role.caller
     and (me.role = 'l9_platform_admin' or a.tenant_id = me.tenant_id));
-
-comment on function access.get_actor_role is
-  'Database role of an actor, if the caller is an admin of its tenant; else null. Definer: reads actors.';
+comment on function access.get_actor_role is 'Role of an actor, if the caller is an admin of its tenant. Definer: reads actors.';
 
 create function access.get_identity_with_claims(
-  tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[])
-returns identity.identity
+  tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[]) returns identity.identity
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
@@ -30184,8 +28559,8 @@ begin
   if me.role <> 'l9_platform_admin' and get_identity_with_claims.tenant_id <> me.tenant_id then
     return null;
   end if;
-  select a.tenant_id, get_identity_with_claims.org_id, get_identity_with_claims.user_id, a.caller, a.creator, a.source, a.agent, a.role,
-    identity.intersect_scopes(a.readable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
+  select a.tenant_id, get_identity_with_claims.org_id, get_identity_with_claims.user_id, a.caller, a.creator, a.source, a.agent,
+    a.role, identity.intersect_scopes(a.readable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
     identity.intersect_scopes(a.writable_scopes, coalesce(get_identity_with_claims.scopes, '{*}')),
     coalesce(get_identity_with_claims.projects, '{*}'), a.can_clean_up
   into subject
@@ -30195,26 +28570,15 @@ begin
   return subject;
 end
 $$;
-
-comment on function access.get_identity_with_claims is
-  'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the '
-  'caller is an admin of their tenant; else null. Definer: reads identity tables.';
+comment on function access.get_identity_with_claims is 'The identity that these claims would give under the actor''s role, as '
+  'current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
 
 -- Evaluates each policy of packet_store for this row by itself, then combines them as PostgreSQL does: every
 -- restrictive one must admit the row, and one permissive one.
-create function public.explain_access(
-  caller text,
-  packet_id uuid,
-  org_id uuid default null,
-  user_id uuid default null,
-  projects text[] default null,
-  scopes text[] default null,
-  tenant_id uuid default null
-)
-returns public.access_explanation
+create function public.explain_access(caller text, packet_id uuid, org_id uuid default null, user_id uuid default null,
+  projects text[] default null, scopes text[] default null, tenant_id uuid default null) returns public.access_explanation
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
   memory public.packet_store;
@@ -30270,59 +28634,43 @@ begin
     answer.decided_by := 'grant';
   else
     select v.policy into answer.decided_by
-    from unnest(answer.policies) as v
-    where not v.is_permissive and not v.admits
-    order by v.policy limit 1;
+    from unnest(answer.policies) as v where not v.is_permissive and not v.admits order by v.policy limit 1;
     if not found then
       answer.is_visible := exists (select from unnest(answer.policies) as v where v.is_permissive and v.admits);
       select string_agg(v.policy, ', ' order by v.policy) into answer.decided_by
-      from unnest(answer.policies) as v
-      where v.is_permissive and v.admits = answer.is_visible;
+      from unnest(answer.policies) as v where v.is_permissive and v.admits = answer.is_visible;
     end if;
   end if;
   perform audit.audit_read(
-    'READ', jsonb_build_object('function', 'explain_access', 'explained_caller', answer.caller), memory.packet_id, memory.project_id,
-    memory.scope);
+    'READ', jsonb_build_object('function', 'explain_access', 'explained_caller', answer.caller),
+    memory.packet_id, memory.project_id, memory.scope);
   return answer;
 end
 $$;
-
 comment on function public.explain_access is
-  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The '
-  'policies are read from the catalogue and evaluated as they are. For admins, and for memories that they can see '
-  'themselves, including expired ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, '
-  'L9AUT.';
-
-grant execute on function
-  access.get_expired_memory, access.substitute_claims, access.get_actor_role, access.get_identity_with_claims,
-  public.explain_access
-to l9_admin, l9_platform_admin;
+  'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read '
+  'from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired '
+  'ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
+grant execute on function access.get_expired_memory, access.substitute_claims, access.get_actor_role,
+  access.get_identity_with_claims, public.explain_access to l9_admin, l9_platform_admin;
 --! EndIncluded 200-access/020-explain-access.sql
 --! Included 205-archive/000-schema.sql
 create schema archive;
-comment on schema archive is
-  'Sessions that are kept for good: what is stored of them, their keys and their bytes. Not exposed over GraphQL; '
-  'the public functions are.';
+comment on schema archive is 'Sessions that are kept for good: what is stored of them, their keys and their bytes. Not exposed '
+  'over GraphQL; the public functions are.';
 grant usage on schema archive to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 205-archive/000-schema.sql
 --! Included 205-archive/010-limits.sql
 -- Limits of archives and the form of a pointer. The tables and functions of this chapter use them, and the gateway
 -- reads long documents by pieces_of().
+create function archive.max_session_bytes() returns integer language sql immutable parallel safe return 25 * 1024 * 1024;
 
-create function archive.max_session_bytes()
-returns integer
-language sql immutable parallel safe
-return 25 * 1024 * 1024;
-
-create function archive.max_blob_bytes()
-returns integer
-language sql immutable parallel safe
-return archive.max_session_bytes() + 1024;
+create function archive.max_blob_bytes() returns integer
+language sql immutable parallel safe return archive.max_session_bytes() + 1024;
 
 create function archive.max_piece_bytes() returns integer language sql immutable parallel safe return 1024 * 1024;
 
-create function archive.pieces_of(bytes bytea)
-returns setof bytea
+create function archive.pieces_of(bytes bytea) returns setof bytea
 language sql immutable strict parallel safe set search_path = ''
 begin atomic
   select substr(pieces_of.bytes, i.start, archive.max_piece_bytes())
@@ -30331,13 +28679,10 @@ end;
 
 create function archive.lasting() returns interval language sql immutable parallel safe return interval '1 hour';
 
-create function archive.pointer_of(content_hash bytea)
-returns text
-language sql immutable parallel safe
-return 'cascade://' || pg_catalog.encode(content_hash, 'hex');
+create function archive.pointer_of(content_hash bytea) returns text
+language sql immutable parallel safe return 'cascade://' || pg_catalog.encode(content_hash, 'hex');
 
-create function archive.hash_of(pointer text)
-returns bytea
+create function archive.hash_of(pointer text) returns bytea
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -30347,41 +28692,30 @@ begin
   return decode(substr(pointer, 11), 'hex');
 end
 $$;
-
 comment on function archive.max_session_bytes is 'The most bytes of a session as JSON, after redaction.';
 comment on function archive.max_blob_bytes is 'The most bytes of an encrypted session.';
 comment on function archive.max_piece_bytes is 'The most bytes of a session that the gateway reads in one row.';
-comment on function archive.pieces_of is
-  'These bytes in pieces, in their order: a client that reads a row at a time needs no memory for several copies of '
-  'the whole.';
-comment on function archive.lasting is
-  'How long bytes without an archive and unfinished archives are kept: much longer than a store takes.';
+comment on function archive.pieces_of is 'These bytes in pieces: a client needs no memory for several copies of the whole.';
+comment on function archive.lasting is 'How long bytes without an archive are kept: much longer than a store takes.';
 comment on function archive.pointer_of is 'The address of encrypted bytes with this SHA-256.';
 comment on function archive.hash_of is 'The SHA-256 in a pointer. Raises L9VAL for any other text.';
-
 grant execute on function archive.pointer_of, archive.hash_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function archive.max_piece_bytes, archive.pieces_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/010-limits.sql
 --! Included 205-archive/020-archive-settings.sql
--- Which parts of a session a tenant archives. Administrators set it over GraphQL and psql; prepare_session_archive()
--- reads it.
-
+-- Which parts of a session a tenant archives. Administrators set it over GraphQL and psql; prepare_session_archive() reads it.
 create table public.archive_settings (
   tenant_id uuid primary key references public.tenants,
   archive_fields text[] not null default '{}',
   updated_at timestamptz not null default now(),
   constraint archive_fields_known check (archive_fields <@ '{messages,tool_calls}'::text[])
 );
-
 comment on table public.archive_settings is
-  'What a tenant archives of its sessions. Only a tenant that changed the default has a row. set_archive_settings() '
-  'writes it.';
+  'What a tenant archives of its sessions. Only a tenant that changed the default has a row. set_archive_settings() writes it.';
 comment on column public.archive_settings.tenant_id is 'The tenant.';
-comment on column public.archive_settings.archive_fields is
-  'What is stored beside session_id, timestamp, ended_at, tool_name, success, summary and tags: messages (role and '
-  'text of each), tool_calls (those in the messages), or nothing, the default.';
+comment on column public.archive_settings.archive_fields is 'What is stored beside session_id, timestamp, ended_at, tool_name, '
+  'success, summary and tags: messages (role and text of each), tool_calls (those in the messages), or nothing, the default.';
 comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
-
 call identity.protect_tenant_rows('public.archive_settings',
   readers => 'Every caller may read what is stored of a session that it archives.',
   writers => 'Functions read the settings; set_archive_settings() writes them.');
@@ -30391,60 +28725,52 @@ grant select on public.archive_settings to l9_agent, l9_admin, l9_platform_admin
 create trigger _500_audit after insert or update on public.archive_settings
   for each row execute function administration.tg__audit_identity('', 'archive_fields');
 
-create function public.set_archive_settings(archive_fields text[], tenant_id uuid default null)
-returns public.archive_settings
+create function public.set_archive_settings(archive_fields text[], tenant_id uuid default null) returns public.archive_settings
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_archive_settings.tenant_id);
   saved public.archive_settings;
 begin
   perform administration.require_whole_token(admin);
-  if set_archive_settings.archive_fields is null or not set_archive_settings.archive_fields <@ '{messages,tool_calls}'::text[] then
+  if (set_archive_settings.archive_fields <@ '{messages,tool_calls}'::text[]) is not true then
     perform identity.raise_error('L9VAL', 'archive_fields: a list of messages and tool_calls, or an empty one', 'archive_fields');
   elsif 'tool_calls' = any (set_archive_settings.archive_fields) and 'messages' <> all (set_archive_settings.archive_fields) then
-    perform identity.raise_error('L9VAL', 'archive_fields: tool_calls stand in the messages, so name messages too', 'archive_fields');
+    perform identity.raise_error('L9VAL', 'archive_fields: tool_calls stand in the messages, so name messages too',
+      'archive_fields');
   end if;
   insert into public.archive_settings as s (tenant_id, archive_fields)
   values (admin.target_tenant_id, set_archive_settings.archive_fields)
-  on conflict (tenant_id) do update set archive_fields = excluded.archive_fields, updated_at = clock_timestamp()
+  on conflict on constraint archive_settings_pkey do update set archive_fields = excluded.archive_fields,
+    updated_at = clock_timestamp()
   returning s.* into saved;
   return saved;
 end
 $$;
-
 comment on function public.set_archive_settings is
-  'Sets what is stored of archived sessions beside session_id, timestamp, ended_at, tool_name, success, summary and '
-  'tags. For admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes '
-  'the settings.';
-
+  'Sets what is stored of archived sessions beside session_id, timestamp, ended_at, tool_name, success, summary and tags. For '
+  'admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
 grant execute on function public.set_archive_settings to l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/020-archive-settings.sql
 --! Included 205-archive/030-allowed-document.sql
 -- Reduces a session to the fields that may be stored. prepare_session_archive() calls allowed_document() before
 -- anything else is done with the session.
-
-create function archive.allowed_message(message jsonb, with_tool_calls boolean)
-returns jsonb
+create function archive.allowed_message(message jsonb, with_tool_calls boolean) returns jsonb
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
   'role', case when pg_catalog.jsonb_typeof(message -> 'role') = 'string' then message -> 'role' end,
   'text', case when pg_catalog.jsonb_typeof(message -> 'text') = 'string' then message -> 'text' end,
   'tool_calls', case when with_tool_calls and pg_catalog.jsonb_typeof(message -> 'tool_calls') = 'array' then (
     select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-      'name', c.call -> 'name', 'input', c.call -> 'input', 'output', c.call -> 'output', 'success', c.call -> 'success') order by c.place)
+      'name', c.call -> 'name', 'input', c.call -> 'input', 'output', c.call -> 'output',
+      'success', c.call -> 'success') order by c.place)
     from pg_catalog.jsonb_array_elements(message -> 'tool_calls') with ordinality as c (call, place)
     where pg_catalog.jsonb_typeof(c.call) = 'object') end));
-
-comment on function archive.allowed_message is
-  'What is stored of a message: its role, its text and, if the tenant wants it so, the name, input, output and '
-  'success of its tool calls.';
+comment on function archive.allowed_message is 'What is stored of a message: role, text and, if wanted, its tool calls.';
 
 -- Checks the types of all known fields before it builds the document, so that a wrong one is an error rather than
 -- silently dropped. Unknown fields are dropped.
-create function archive.allowed_document(session jsonb, archive_fields text[])
-returns jsonb
+create function archive.allowed_document(session jsonb, archive_fields text[]) returns jsonb
 language plpgsql immutable set search_path = ''
 as $$
 declare
@@ -30458,23 +28784,29 @@ begin
     perform identity.raise_error('L9VAL', 'session.session_id: must be a text of 1 to 200 bytes', 'session');
   elsif session ->> 'timestamp' is not null and kinds.field_time(session -> 'timestamp') is null
     or session ->> 'ended_at' is not null and kinds.field_time(session -> 'ended_at') is null then
-    perform identity.raise_error('L9VAL', 'session.timestamp, session.ended_at: must be times as in 2026-12-31T23:59:59Z', 'session');
-  elsif coalesce(jsonb_typeof(session -> 'tool_name'), 'null') not in ('string', 'null') or octet_length(session ->> 'tool_name') > 100 then
+    perform identity.raise_error('L9VAL', 'session.timestamp, session.ended_at: must be times as in 2026-12-31T23:59:59Z',
+      'session');
+  elsif coalesce(jsonb_typeof(session -> 'tool_name'), 'null') not in ('string', 'null')
+      or octet_length(session ->> 'tool_name') > 100 then
     perform identity.raise_error('L9VAL', 'session.tool_name: must be a text of at most 100 bytes', 'session');
   elsif coalesce(jsonb_typeof(session -> 'success'), 'null') not in ('boolean', 'null') then
     perform identity.raise_error('L9VAL', 'session.success: must be true or false', 'session');
-  elsif coalesce(jsonb_typeof(session -> 'summary'), 'null') not in ('string', 'null') or octet_length(session ->> 'summary') > 16384 then
+  elsif coalesce(jsonb_typeof(session -> 'summary'), 'null') not in ('string', 'null')
+      or octet_length(session ->> 'summary') > 16384 then
     perform identity.raise_error('L9VAL', 'session.summary: must be a text of at most 16384 bytes', 'session');
   elsif coalesce(jsonb_typeof(session -> 'tags'), 'null') not in ('array', 'null')
-    or exists (select from jsonb_array_elements(case when jsonb_typeof(session -> 'tags') = 'array' then session -> 'tags' else '[]' end) as t (tag)
+    or exists (
+      select from jsonb_array_elements(
+        case when jsonb_typeof(session -> 'tags') = 'array' then session -> 'tags' else '[]' end) as t (tag)
       where jsonb_typeof(t.tag) <> 'string' or octet_length(t.tag #>> '{}') > 200) then
     perform identity.raise_error('L9VAL', 'session.tags: must be a list of texts of at most 200 bytes', 'session');
   elsif coalesce(jsonb_typeof(messages), 'null') not in ('array', 'null') then
     perform identity.raise_error('L9VAL', 'session.messages: must be a list', 'session');
   end if;
   document := jsonb_strip_nulls(jsonb_build_object(
-    'session_id', session -> 'session_id', 'timestamp', session -> 'timestamp', 'ended_at', session -> 'ended_at', 'tool_name', session -> 'tool_name',
-    'success', session -> 'success', 'summary', session -> 'summary', 'tags', session -> 'tags'));
+    'session_id', session -> 'session_id', 'timestamp', session -> 'timestamp', 'ended_at', session -> 'ended_at',
+    'tool_name', session -> 'tool_name', 'success', session -> 'success', 'summary', session -> 'summary',
+    'tags', session -> 'tags'));
   if 'messages' = any (archive_fields) and jsonb_typeof(messages) = 'array' then
     document := document || jsonb_build_object('messages', coalesce((
       select jsonb_agg(archive.allowed_message(m.message, 'tool_calls' = any (archive_fields)) order by m.place)
@@ -30484,15 +28816,11 @@ begin
   return document;
 end
 $$;
-
-comment on function archive.allowed_document is
-  'What may be stored of a session: a document of listed fields alone, whose types are checked; anything else is '
-  'dropped. Raises L9VAL.';
+comment on function archive.allowed_document is 'What may be stored of a session: listed fields, or L9VAL for a wrong type.';
 --! EndIncluded 205-archive/030-allowed-document.sql
 --! Included 205-archive/040-session-archives.sql
 -- The tables of archives: what is known of each, its wrapped key, its bytes if the database stores them, and the
 -- bytes that a job is to delete from other stores.
-
 create table public.session_archives (
   archive_id uuid primary key,
   pointer text not null generated always as (archive.pointer_of(content_hash)) stored,
@@ -30519,36 +28847,26 @@ create table public.session_archives (
   stored_at timestamptz not null default clock_timestamp(),
   verified_at timestamptz,
   verified_by text,
-  tenant_id uuid not null references public.tenants,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
-  ttl timestamptz,
-  creator text not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  tenant_id uuid not null references public.tenants, org_id uuid, user_id uuid, project_id text, scope text not null,
+  ttl timestamptz, creator text not null, created_at timestamptz not null, updated_at timestamptz not null,
   constraint archive_hash_sha256 check (octet_length(content_hash) = 32 and octet_length(fingerprint) = 32),
   constraint archive_size_within_limit check (size between 1 and archive.max_blob_bytes()),
   constraint archive_connectors_named check (cardinality(connectors) between 1 and 8)
 );
-
 -- Erased contents must not survive in the planner's statistics.
 alter table public.session_archives
   alter column title set statistics 0, alter column summary set statistics 0,
   alter column tags set statistics 0, alter column content_hash set statistics 0, alter column pointer set statistics 0,
   alter column fingerprint set statistics 0;
-
 -- The key holds owner, scope and writer, so that a collision is never with an archive that the writer can't see.
 create unique index session_archives_fingerprint_unique on public.session_archives
   (fingerprint, tenant_id, org_id, user_id, project_id, scope, creator) nulls not distinct;
 create index session_archives_predecessor_idx on public.session_archives (predecessor_id) where predecessor_id is not null;
 create index session_archives_pointer_idx on public.session_archives (content_hash);
 create index session_archives_newest_idx on public.session_archives (tenant_id, scope, happened_at desc, archive_id desc);
-
 comment on table public.session_archives is
-  'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under '
-  'their hash. Each belongs to a memory of kind session, is visible like it, and goes with it.';
+  'Archived sessions: what is known of each without opening it. The bytes are encrypted and stand in a store under their hash. '
+  'Each belongs to a memory of kind session, is visible like it, and goes with it.';
 comment on column public.session_archives.archive_id is 'UUID version 7.';
 comment on column public.session_archives.pointer is
   'The address of the archive: cascade:// and the SHA-256 of its encrypted bytes.';
@@ -30560,21 +28878,18 @@ comment on column public.session_archives.summary is 'What the session was about
 comment on column public.session_archives.started_at is 'When the session began; null if the document does not say.';
 comment on column public.session_archives.ended_at is 'When the session ended; null if the document does not say.';
 comment on column public.session_archives.happened_at is
-  'When the session ended, or else began, or else was archived: the event time of its memory, by which lists are '
-  'ordered.';
+  'When the session ended, or else began, or else was archived: the event time of its memory, by which lists are ordered.';
 comment on column public.session_archives.message_count is 'How many messages are stored.';
 comment on column public.session_archives.messages_given is
   'How many messages the session had when it was archived, whether they are stored or not.';
 comment on column public.session_archives.predecessor_id is
-  'The archive of the same session from before it was resumed. Searches show the successor; null: there is none '
-  'before.';
+  'The archive of the same session from before it was resumed. Searches show the successor; null: there is none before.';
 comment on column public.session_archives.tags is 'Labels.';
 comment on column public.session_archives.schema_version is 'The form of the stored document.';
 comment on column public.session_archives.connectors is 'The stores that have the bytes: postgres, file, s3 or http.';
 comment on column public.session_archives.key_id is 'The master key that wraps the key of this archive.';
 comment on column public.session_archives.redundancy is 'How many stores have the bytes.';
-comment on column public.session_archives.redacted is
-  'How many secrets and personal data were replaced before it was encrypted.';
+comment on column public.session_archives.redacted is 'How many secrets and personal data were replaced before it was encrypted.';
 comment on column public.session_archives.fingerprint is
   'A keyed hash of the document, by which the same session is known again. It tells nothing without the master key.';
 comment on column public.session_archives.cost_estimate is 'What estimate_storage_cost() said when it was stored.';
@@ -30582,9 +28897,8 @@ comment on column public.session_archives.packet_id is 'The memory of kind sessi
 comment on column public.session_archives.stored_at is 'When it was archived.';
 comment on column public.session_archives.verified_by is
   'The creator name of the caller that found them whole; null: not verified yet.';
-comment on column public.session_archives.verified_at is
-  'When verify_archives last read its bytes for its creator or an administrator and found them whole; null: not '
-  'since they were stored.';
+comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes for its creator or an '
+  'administrator and found them whole; null: not since they were stored.';
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
 create index session_archives_session_idx on public.session_archives (tenant_id, session_id);
@@ -30595,15 +28909,15 @@ create table archive.wrapped_keys (
   wrapped_key bytea not null,
   constraint wrapped_key_60_bytes check (octet_length(wrapped_key) = 60)
 );
-comment on table archive.wrapped_keys is
-  'The key of each archive, encrypted with a master key that the database never sees. Deleting the row makes the '
-  'bytes unreadable, wherever copies of them are.';
+comment on table archive.wrapped_keys is 'The key of each archive, encrypted with a master key that the database never sees. '
+  'Deleting the row makes the bytes unreadable, wherever copies of them are.';
 comment on column archive.wrapped_keys.archive_id is 'The archive.';
 comment on column archive.wrapped_keys.wrapped_key is 'Nonce (12 bytes), encrypted key (32), tag (16).';
 call identity.keep_private('archive.wrapped_keys', functions => 'Functions hand a key to callers who may read its archive.');
 -- Callers have no grant: open_session_archive() hands out one key at a time, on the record.
 
--- The bytes belong to one archive, not to their hash: nobody else can name, replace or delete them, or notice that they are there.
+-- The bytes belong to one archive, not to their hash: nobody else can name, replace or delete them, or notice that they are
+-- there.
 create table public.archive_blobs (
   archive_id uuid primary key,
   content_hash bytea not null,
@@ -30613,7 +28927,8 @@ create table public.archive_blobs (
   constraint blob_within_limit check (octet_length(blob) between 30 and archive.max_blob_bytes())
 );
 -- Encrypted bytes can't be compressed.
-alter table public.archive_blobs alter column blob set storage external, alter column content_hash set statistics 0, alter column blob set statistics 0;
+alter table public.archive_blobs alter column blob set storage external,
+  alter column content_hash set statistics 0, alter column blob set statistics 0;
 comment on table public.archive_blobs is 'The encrypted bytes of archives in the store postgres.';
 comment on column public.archive_blobs.archive_id is 'The archive, which is entered after its bytes.';
 comment on column public.archive_blobs.content_hash is 'SHA-256 of the bytes.';
@@ -30633,45 +28948,44 @@ create table archive.pending_deletions (
 );
 alter table archive.pending_deletions alter column content_hash set statistics 0;
 comment on table archive.pending_deletions is
-  'Bytes in stores outside the database that the job deletes: those of deleted archives, which are unreadable '
-  'already, because their keys are gone, and those that are being stored, until their archive is entered.';
+  'Bytes in stores outside the database that the job deletes: those of deleted archives, which are unreadable already, because '
+  'their keys are gone, and those that are being stored, until their archive is entered.';
 comment on column archive.pending_deletions.archive_id is 'The archive that was deleted, or is to be entered.';
 comment on column archive.pending_deletions.connector is 'The store that has them.';
 comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
-comment on column archive.pending_deletions.entered_at is
-  'When the archive was entered, or its bytes were announced. Bytes that another archive named before that are its '
-  'own, and stay.';
+comment on column archive.pending_deletions.entered_at is 'When the archive was entered, or its bytes were announced. Bytes that '
+  'another archive named before that are its own, and stay.';
 comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
 call identity.keep_private('archive.pending_deletions',
   functions => 'Functions queue deletions, and take back those of an archive that is entered.');
 -- Nobody has a grant: bytes_to_delete() and note_deletion() are the job's.
 
-create function archive.tg_session_archives__forget_bytes()
-returns trigger
+create function archive.tg_session_archives__forget_bytes() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
   update public.session_archives a set predecessor_id = old.predecessor_id where a.predecessor_id = old.archive_id;
   delete from public.archive_blobs b where b.archive_id = old.archive_id;
   insert into archive.pending_deletions (archive_id, connector, content_hash, entered_at)
-  select old.archive_id, c.name, old.content_hash, old.stored_at from unnest(old.connectors) as c (name) where c.name <> 'postgres'
+  select old.archive_id, c.name, old.content_hash, old.stored_at from unnest(old.connectors) as c (name)
+  where c.name <> 'postgres'
   on conflict on constraint pending_deletions_pkey do update
     set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
   return null;
 end
 $$;
 comment on function archive.tg_session_archives__forget_bytes is
-  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a '
-  'foreign key, and its successor follows its predecessor. Definer: callers cannot delete bytes.';
+  'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key, '
+  'and its successor follows its predecessor. Definer: callers cannot delete bytes.';
 create trigger _600_forget_bytes after delete on public.session_archives
   for each row execute function archive.tg_session_archives__forget_bytes();
 
-call derived.replace_expired('public.session_archives', 'packet_id', 'the same session is archived there already', 'fingerprint', 'creator');
+call derived.replace_expired('public.session_archives', 'packet_id', 'the same session is archived there already', 'fingerprint',
+  'creator');
 --! EndIncluded 205-archive/040-session-archives.sql
 --! Included 205-archive/050-prepare-session-archive.sql
 -- The first step of archiving: filter a session, scan it for secrets, and keep what the index will say of it. The
 -- operation store_session_to_cascade calls prepare_session_archive().
-
 create table archive.prepared_sessions (
   archive_id uuid primary key default uuidv7(),
   acting_tenant_id uuid not null references public.tenants,
@@ -30691,9 +29005,8 @@ create table archive.prepared_sessions (
   redacted integer not null,
   prepared_at timestamptz not null default clock_timestamp()
 );
-comment on table archive.prepared_sessions is
-  'Sessions that were filtered and found to be free of secrets, until the bytes are stored: '
-  'finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.';
+comment on table archive.prepared_sessions is 'Sessions that were filtered and found to be free of secrets, until the bytes are '
+  'stored: finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.';
 alter table archive.prepared_sessions alter column session_key set statistics 0, alter column title set statistics 0,
   alter column summary set statistics 0, alter column tags set statistics 0;
 comment on column archive.prepared_sessions.archive_id is 'The id that the archive will have.';
@@ -30716,8 +29029,7 @@ comment on column archive.prepared_sessions.prepared_at is 'When it was prepared
 call identity.keep_private('archive.prepared_sessions', functions => 'Functions prepare and finish archives.');
 -- Callers have no grant.
 
-create function archive.narrowest_scope()
-returns text
+create function archive.narrowest_scope() returns text
 language sql stable set search_path = ''
 begin atomic
   select s.scope
@@ -30728,20 +29040,12 @@ begin atomic
     case s.scope when 'l-private' then 0 when 'developer' then 2 when 'global' then 2 else 1 end, s.scope
   limit 1;
 end;
-comment on function archive.narrowest_scope is
-  'The default scope of an archive, of those that the caller may write: l-private, else a scope of the tenant with '
-  'projects, else developer, else one without projects. It depends on nobody else''s rights.';
+comment on function archive.narrowest_scope is 'The default scope of an archive, of those that the caller may write: l-private, '
+  'else a scope of the tenant with projects, else developer, else one without projects. It depends on nobody else''s rights.';
 
-create type archive.prepared_session as (
-  archive_id uuid,
-  tenant_id uuid,
-  document text,
-  findings jsonb,
-  redacted integer
-);
-comment on type archive.prepared_session is
-  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line '
-  'and column) it may not, and document is null.';
+create type archive.prepared_session as (archive_id uuid, tenant_id uuid, document text, findings jsonb, redacted integer);
+comment on type archive.prepared_session is 'A session that may be stored: document is what is to be encrypted. With findings (a '
+  'list of pattern, path, line and column) it may not, and document is null.';
 
 -- The stored document is the scanned one: it is built once, scanned as a whole, and returned for encryption, and
 -- title, summary and tags are taken from it.
@@ -30750,7 +29054,6 @@ create function archive.prepare_session_archive(
 returns archive.prepared_session
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   answer archive.prepared_session;
@@ -30761,21 +29064,23 @@ begin
   if session ? 'tags' or tags is not null then
     session := session || jsonb_build_object('tags', coalesce(
       (select jsonb_agg(distinct t.tag) from (
-        select jsonb_array_elements(case when jsonb_typeof(session -> 'tags') = 'array' then session -> 'tags' else '[]' end) as tag
+        select jsonb_array_elements(case when jsonb_typeof(session -> 'tags') = 'array' then session -> 'tags'
+          else '[]' end) as tag
         union all select to_jsonb(u.tag) from unnest(tags) as u (tag)) t), '[]'));
   end if;
   scope := coalesce(scope, archive.narrowest_scope());
   project_id := packets.project_or_default(project_id, scope);
   perform packets.check_scope(scope, project_id);
   -- It is no part of the session that is scanned below, and would be kept until the memory with it is refused.
-  perform secrets.guard(jsonb_build_object('project_id', project_id), me.tenant_id, 'session_archives', 'ARCHIVE', false, false);
+  perform secrets.guard(jsonb_build_object('project_id', project_id), me.tenant_id, 'session_archives', 'ARCHIVE', false);
   document := archive.allowed_document(session, coalesce(
     (select s.archive_fields from public.archive_settings s where s.tenant_id = me.tenant_id), '{}'));
   answer.document := document::text;
   if jsonb_array_length(coalesce(document -> 'tags', '[]')) > packets.max_tags() then
     perform identity.raise_error('L9LIM', format('tags: at most %s', packets.max_tags()), 'tags');
   elsif octet_length(answer.document) > archive.max_session_bytes() then
-    perform identity.raise_error('L9LIM', format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(answer.document)), 'session');
+    perform identity.raise_error('L9LIM',
+      format('session: at most %s bytes, got %s', archive.max_session_bytes(), octet_length(answer.document)), 'session');
   end if;
   answer.redacted := 0;
   if redact then
@@ -30785,7 +29090,8 @@ begin
     answer.redacted := cleaned.replaced;
   end if;
   -- Also after a redaction: one finding, and nothing is stored.
-  select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path, 'line', f.line, 'column', f."column")) into answer.findings
+  select jsonb_agg(distinct jsonb_build_object('pattern', f.pattern, 'path', f.path, 'line', f.line, 'column', f."column"))
+  into answer.findings
   from secrets.find_in_document(document, true) as f;
   if answer.findings is not null then
     -- The gateway lets what is prepared be lost in a power cut, but not the record of a refusal.
@@ -30799,12 +29105,12 @@ begin
   answer.archive_id := uuidv7();
   answer.tenant_id := me.tenant_id;
   insert into archive.prepared_sessions (
-    archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary, started_at, ended_at, message_count, messages_given,
-    tags, redacted)
+    archive_id, acting_tenant_id, caller, acting_user_id, scope, project_id, session_key, source_tool, title, summary,
+    started_at, ended_at, message_count, messages_given, tags, redacted)
   values (
-    answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id', document ->> 'tool_name',
-    left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200), summary,
-    kinds.field_time(document -> 'timestamp'), kinds.field_time(document -> 'ended_at'),
+    answer.archive_id, me.tenant_id, me.caller, me.user_id, scope, project_id, document ->> 'session_id',
+    document ->> 'tool_name', left(coalesce(nullif(btrim(split_part(summary, E'\n', 1)), ''), document ->> 'session_id'), 200),
+    summary, kinds.field_time(document -> 'timestamp'), kinds.field_time(document -> 'ended_at'),
     coalesce(jsonb_array_length(document -> 'messages'), 0),
     case when jsonb_typeof(session -> 'messages') = 'array' then jsonb_array_length(session -> 'messages') else 0 end,
     array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);
@@ -30812,19 +29118,15 @@ begin
 end
 $$;
 comment on function archive.prepare_session_archive is
-  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in '
-  'all of it. With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact '
-  'replaces what is found first. The default scope is narrowest_scope(). Errors: L9VAL, L9LIM, L9SCP, L9SEC for a '
-  'secret in project_id, L9AUT. Definer: reads settings and writes prepared_sessions.';
-
+  'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. '
+  'With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found '
+  'first. The default scope is narrowest_scope(). Definer: reads settings and writes prepared_sessions.';
 grant execute on function archive.prepare_session_archive to l9_agent, l9_admin;
 --! EndIncluded 205-archive/050-prepare-session-archive.sql
 --! Included 205-archive/060-put-archive-blob.sql
 -- Writes, announces and reads the encrypted bytes of an archive. The gateway calls these while it stores and fetches;
 -- finish_session_archive() puts bytes into the database by put_archive_blob().
-
-create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea)
-returns void
+create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
@@ -30839,17 +29141,16 @@ begin
     set content_hash = excluded.content_hash, blob = excluded.blob, stored_at = clock_timestamp();
 end
 $$;
-comment on function archive.put_archive_blob is
-  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, '
-  'they are collected an hour later. Errors: L9VAL, L9AUT. Definer: callers have no access to the bytes.';
+comment on function archive.put_archive_blob is 'Stores the encrypted bytes of a session that the caller prepared in the '
+  'database. If its archive is not entered, they are collected an hour later. Definer: callers have no access to the bytes.';
 
-create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[])
-returns void
+create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform archive.own_prepared(announce_archive_blob.archive_id);
-  if octet_length(announce_archive_blob.content_hash) is distinct from 32 or coalesce(cardinality(connectors), 0) not between 1 and 8
+  if octet_length(announce_archive_blob.content_hash) is distinct from 32
+    or coalesce(cardinality(connectors), 0) not between 1 and 8
     or exists (select from unnest(connectors) as c (name) where (c.name ~ '^[a-z][a-z0-9-]{0,30}$') is not true) then
     perform identity.raise_error('L9VAL', 'blob: hash or stores are malformed', 'blob');
   end if;
@@ -30862,13 +29163,11 @@ begin
     set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
 end
 $$;
-comment on function archive.announce_archive_blob is
-  'Says that encrypted bytes with this hash, of a session that the caller prepared, are about to be put into stores '
-  'outside the database. If the archive is not entered, a job deletes them there two hours later, unless another '
-  'archive had them before. Errors: L9VAL, L9AUT. Definer: callers have no access to the queue.';
+comment on function archive.announce_archive_blob is 'Says that encrypted bytes with this hash, of a session that the caller '
+  'prepared, are about to be put into stores outside the database. If the archive is not entered, a job deletes them there two '
+  'hours later, unless another archive had them before. Definer: callers have no access to the queue.';
 
-create function archive.restore_archive_blob(archive_id uuid, blob bytea)
-returns void
+create function archive.restore_archive_blob(archive_id uuid, blob bytea) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -30878,7 +29177,8 @@ begin
   select a.* into restored
   from public.session_archives a where a.archive_id = restore_archive_blob.archive_id and 'postgres' = any (a.connectors);
   if not found then
-    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive in the database, or it is not yours', 'archive_id');
+    perform identity.raise_error('L9OWN', 'archive_id: there is no such archive in the database, or it is not yours',
+      'archive_id');
   elsif restored.content_hash is distinct from sha256(restore_archive_blob.blob) then
     perform identity.raise_error('L9VAL', 'blob: must be the bytes of the archive', 'blob');
   end if;
@@ -30887,13 +29187,10 @@ begin
   on conflict on constraint archive_blobs_pkey do update set content_hash = excluded.content_hash, blob = excluded.blob;
 end
 $$;
-comment on function archive.restore_archive_blob is
-  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the '
-  'database as one of its stores. Errors: L9VAL (they are other bytes), L9OWN, L9AUT. Definer: callers have no '
-  'access to the bytes.';
+comment on function archive.restore_archive_blob is 'Writes the bytes of an archive that the caller may read into the database '
+  'again, where the archive names the database as one of its stores. Definer: callers have no access to the bytes.';
 
-create function archive.get_archive_blob(archive_id uuid)
-returns bytea
+create function archive.get_archive_blob(archive_id uuid) returns bytea
 language sql stable security definer set search_path = ''
 begin atomic
   -- The policies of session_archives hold here too: they show the owner's functions what their caller may read.
@@ -30902,29 +29199,16 @@ begin atomic
   join public.archive_blobs b on b.archive_id = a.archive_id
   where a.archive_id = get_archive_blob.archive_id and (a.ttl is null or a.ttl > now());
 end;
-comment on function archive.get_archive_blob is
-  'The encrypted bytes of an archive that the caller may read; null if there are none, or no such archive. Definer: '
-  'callers have no access to the table.';
-
+comment on function archive.get_archive_blob is 'The encrypted bytes of an archive that the caller may read; null if there are '
+  'none, or no such archive. Definer: callers have no access to the table.';
 grant execute on function archive.put_archive_blob, archive.announce_archive_blob to l9_agent, l9_admin;
-grant execute on function
-  archive.restore_archive_blob, archive.get_archive_blob
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function archive.restore_archive_blob, archive.get_archive_blob to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/060-put-archive-blob.sql
 --! Included 205-archive/070-finish-session-archive.sql
 -- The last step of archiving: the memory, the row and the wrapped key are saved together. The operation
 -- store_session_to_cascade calls finish_session_archive() once the bytes are stored.
-
-create type public.archived_session as (
-  status text,
-  pointer text,
-  content_hash text,
-  indexed boolean,
-  redacted integer,
-  packet_id uuid,
-  findings jsonb,
-  predecessor text
-);
+create type public.archived_session as (status text, pointer text, content_hash text, indexed boolean, redacted integer,
+  packet_id uuid, findings jsonb, predecessor text);
 comment on type public.archived_session is 'What became of a session that was to be archived.';
 comment on column public.archived_session.status is
   'inserted, skipped_dedupe (the same session was archived before) or refused (see findings).';
@@ -30938,11 +29222,9 @@ comment on column public.archived_session.findings is
 comment on column public.archived_session.predecessor is
   'The pointer of the archive of the same session from before it was resumed; null if there is none.';
 
-create function archive.find_archived(archive_id uuid, fingerprints bytea[])
-returns public.archived_session
+create function archive.find_archived(archive_id uuid, fingerprints bytea[]) returns public.archived_session
 language plpgsql stable security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   found_one public.archived_session;
@@ -30961,12 +29243,9 @@ begin
   return found_one;
 end
 $$;
-comment on function archive.find_archived is
-  'The archive that the caller made before of the session that it prepared; null if there is none. Definer: reads '
-  'prepared_sessions.';
+comment on function archive.find_archived is 'The caller''s earlier archive of a session. Definer: reads prepared_sessions.';
 
-create function archive.own_prepared(archive_id uuid)
-returns archive.prepared_sessions
+create function archive.own_prepared(archive_id uuid) returns archive.prepared_sessions
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
@@ -30983,17 +29262,14 @@ begin
   return prepared;
 end
 $$;
-comment on function archive.own_prepared is
-  'A session that the caller prepared. Raises L9VAL if there is none. Definer: callers have no access to the table.';
+comment on function archive.own_prepared is 'A session that the caller prepared, or L9VAL. Definer: callers read no table.';
 
 -- Checks that the memory and the bytes are those of the prepared session, and takes every word about the session from
 -- what was scanned, never from its arguments.
-create function archive.store_session_archive(
-  archive_id uuid, packet_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprint bytea)
-returns public.session_archives
+create function archive.store_session_archive(archive_id uuid, packet_id uuid, content_hash bytea, size bigint, connectors text[],
+  key_id text, wrapped_key bytea, fingerprint bytea) returns public.session_archives
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   me identity.identity := identity.require_identity();
   prepared archive.prepared_sessions := archive.own_prepared(archive_id);
@@ -31002,7 +29278,8 @@ declare
 begin
   if source.packet_type <> 'session' or source.scope <> prepared.scope or source.project_id is distinct from prepared.project_id
     or source.metadata ->> 'creator' <> me.creator then
-    perform identity.raise_error('L9VAL', 'packet_id: must be your memory of kind session in the scope and project of the archive', 'packet_id');
+    perform identity.raise_error('L9VAL',
+      'packet_id: must be your memory of kind session in the scope and project of the archive', 'packet_id');
   elsif octet_length(content_hash) is distinct from 32 or octet_length(fingerprint) is distinct from 32
     or octet_length(wrapped_key) is distinct from 60 or coalesce(cardinality(connectors), 0) not between 1 and 8
     or (size between 30 and archive.max_blob_bytes()) is not true or (key_id ~ '^[A-Za-z0-9._-]{1,64}$') is not true
@@ -31025,41 +29302,37 @@ begin
   delete from archive.prepared_sessions p where p.archive_id = store_session_archive.archive_id;
   delete from archive.pending_deletions d where d.archive_id = store_session_archive.archive_id;
   insert into public.session_archives (
-    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count, messages_given, tags, schema_version, connectors,
-    key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
+    archive_id, content_hash, size, source_tool, title, summary, started_at, ended_at, happened_at, message_count,
+    messages_given, tags, schema_version, connectors, key_id, redacted, fingerprint, cost_estimate, packet_id, creator)
   values (
-    archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at, prepared.ended_at,
-    source."timestamp", prepared.message_count, prepared.messages_given, prepared.tags, '1', connectors, key_id,
-    prepared.redacted, fingerprint,
-    to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])), packet_id, me.creator)
+    archive_id, content_hash, size, prepared.source_tool, prepared.title, prepared.summary, prepared.started_at,
+    prepared.ended_at, source."timestamp", prepared.message_count, prepared.messages_given, prepared.tags, '1', connectors,
+    key_id, prepared.redacted, fingerprint, to_jsonb(public.estimate_storage_cost(size, cardinality(connectors), connectors[1])),
+    packet_id, me.creator)
   returning * into stored;
   insert into archive.wrapped_keys (archive_id, wrapped_key) values (archive_id, wrapped_key);
   perform audit.write_audit('ARCHIVE', 'session_archives', archive_id, prepared.project_id, prepared.scope,
-    jsonb_build_object('pointer', stored.pointer, 'size', size, 'connectors', to_jsonb(connectors), 'redacted', prepared.redacted));
+    jsonb_build_object('pointer', stored.pointer, 'size', size, 'connectors', to_jsonb(connectors), 'redacted',
+      prepared.redacted));
   return stored;
 end
 $$;
-comment on function archive.store_session_archive is
-  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its '
-  'memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the '
-  'session comes from what was scanned. Errors: L9VAL, L9OWN, L9AUT. Definer: writes tables that callers cannot.';
+comment on function archive.store_session_archive is 'Enters a prepared session, whose bytes were stored in the database or '
+  'announced for other stores, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. '
+  'What it says of the session comes from what was scanned. Definer: writes tables that callers cannot.';
 
-create function archive.is_longer(one public.session_archives, other public.session_archives)
-returns boolean
+create function archive.is_longer(one public.session_archives, other public.session_archives) returns boolean
 language sql immutable parallel safe set search_path = ''
 return one.messages_given >= other.messages_given and coalesce(one.ended_at >= other.ended_at, true)
   and (one.messages_given > other.messages_given or coalesce(one.ended_at > other.ended_at, false));
-
 comment on function archive.is_longer is 'True if one of two archives of a session goes on where the other ended.';
 
 create type archive.succession as (former uuid, latter uuid);
-comment on type archive.succession is
-  'The memories of two archives of one session, of which searches show the latter.';
+comment on type archive.succession is 'The memories of two archives of one session, of which searches show the latter.';
 
 -- Finds the last archive of the same session and puts the new one behind it or, if it ended earlier, before it, so
 -- that archives of one session form one chain.
-create function archive.succeed(archive_id uuid)
-returns archive.succession
+create function archive.succeed(archive_id uuid) returns archive.succession
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -31097,13 +29370,11 @@ begin
   return row(added.packet_id, last.packet_id)::archive.succession;
 end
 $$;
-
 comment on function archive.succeed is
-  'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began '
-  'when it did: the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
+  'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began when it did: '
+  'the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
 
-create function archive.hide_former(succession archive.succession)
-returns void
+create function archive.hide_former(succession archive.succession) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -31114,19 +29385,14 @@ exception when sqlstate 'L9OWN' or sqlstate 'L9IMM' then
   null;
 end
 $$;
-
-comment on function archive.hide_former is
-  'Takes the memory of an archive that has a successor out of searches, as far as the caller may change it. It can '
-  'still be read.';
+comment on function archive.hide_former is 'Takes an archive''s memory out of searches once the archive has a successor.';
 
 -- Runs in a block of its own, so that of two calls with one session the second undoes what it has saved and answers
 -- with the archive of the first.
-create function archive.finish_session_archive(
-  archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text, wrapped_key bytea, fingerprints bytea[], blob bytea default null)
-returns public.archived_session
+create function archive.finish_session_archive(archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text,
+  wrapped_key bytea, fingerprints bytea[], blob bytea default null) returns public.archived_session
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   prepared archive.prepared_sessions := archive.own_prepared(archive_id);
   pointer constant text := archive.pointer_of(content_hash);
@@ -31146,10 +29412,12 @@ begin
     packet_id := ((public.save_memory(
       content => concat_ws(E'\n', nullif(prepared.title, prepared.session_key), nullif(prepared.summary, prepared.title),
         format('Session %s%s, archived as %s', prepared.session_key, ' of ' || prepared.source_tool, pointer)),
-      scope => prepared.scope, project_id => prepared.project_id, branch => '*', kind => 'session', tags => prepared.tags, session_id => prepared.session_key,
-      "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
-      envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool', prepared.source_tool))).memory).packet_id;
-    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key, fingerprints[1]);
+      scope => prepared.scope, project_id => prepared.project_id, branch => '*', kind => 'session', tags => prepared.tags,
+      session_id => prepared.session_key, "timestamp" => least(coalesce(prepared.ended_at, prepared.started_at), now()),
+      envelope => jsonb_build_object('pointer', pointer, 'title', prepared.title, 'source_tool',
+        prepared.source_tool))).memory).packet_id;
+    stored := archive.store_session_archive(archive_id, packet_id, content_hash, size, connectors, key_id, wrapped_key,
+      fingerprints[1]);
     succession := archive.succeed(archive_id);
     if succession.former is not null then
       perform archive.hide_former(succession);
@@ -31167,25 +29435,17 @@ begin
     where a.archive_id = stored.archive_id))::public.archived_session;
 end
 $$;
-comment on function archive.finish_session_archive is
-  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the '
-  'bytes, if one of the stores is the database; the other stores must have them already. fingerprints: of the same '
-  'document by every master key, the first that of key_id. A longer archive of a session succeeds the shorter one. '
-  'If the caller archived it before, the answer is skipped_dedupe and nothing is stored. Errors: L9VAL, L9SCP, '
-  'L9AUT.';
-
-grant execute on function
-  archive.find_archived, archive.own_prepared, archive.succeed, archive.hide_former, archive.store_session_archive,
-  archive.finish_session_archive
-to l9_agent, l9_admin;
+comment on function archive.finish_session_archive is 'Ends what prepare_session_archive() began: saves the memory of kind '
+  'session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them '
+  'already. fingerprints: of the same document by every master key, the first that of key_id. A longer archive of a session '
+  'succeeds the shorter one. If the caller archived it before, the answer is skipped_dedupe and nothing is stored.';
+grant execute on function archive.find_archived, archive.own_prepared, archive.succeed, archive.hide_former,
+  archive.store_session_archive, archive.finish_session_archive to l9_agent, l9_admin;
 grant usage on type public.archived_session, archive.succession to l9_agent, l9_admin;
 --! EndIncluded 205-archive/070-finish-session-archive.sql
 --! Included 205-archive/075-may-be-summarized.sql
--- Whether a chat model may read a session to write its summary. The gateway asks before it sends a prepared session
--- to a model.
-
-create function archive.may_be_summarized(archive_id uuid)
-returns boolean
+-- Whether a chat model may read a session to write its summary. The gateway asks before it sends a prepared session to a model.
+create function archive.may_be_summarized(archive_id uuid) returns boolean
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
@@ -31196,34 +29456,18 @@ begin
     where s.tenant_id = prepared.acting_tenant_id and s.writes_summaries and prepared.scope = any (s.scopes));
 end
 $$;
-comment on function archive.may_be_summarized is
-  'True if the tenant lets a chat model write summaries in the scope of a session that the caller prepared. Raises '
-  'L9VAL if there is none. Definer: callers read neither prepared_sessions nor the settings.';
-
+comment on function archive.may_be_summarized is 'True if the tenant lets a chat model write summaries in the scope of a session '
+  'that the caller prepared. Raises L9VAL if there is none. Definer: callers read neither prepared_sessions nor the settings.';
 grant execute on function archive.may_be_summarized to l9_agent, l9_admin;
 --! EndIncluded 205-archive/075-may-be-summarized.sql
 --! Included 205-archive/080-open-session-archive.sql
 -- Hands out what it takes to decrypt an archive, and notes what reading it showed. The operations
 -- retrieve_session_from_cascade and verify_archives call these functions.
+create type archive.opened_session as (archive_id uuid, tenant_id uuid, content_hash bytea, schema_version text,
+  connectors text[], key_id text, wrapped_key bytea, blob bytea, creator text, source text);
+comment on type archive.opened_session is 'What is needed to fetch and decrypt the bytes of an archive; with blob, its bytes.';
 
-create type archive.opened_session as (
-  archive_id uuid,
-  tenant_id uuid,
-  content_hash bytea,
-  schema_version text,
-  connectors text[],
-  key_id text,
-  wrapped_key bytea,
-  blob bytea,
-  creator text,
-  source text
-);
-comment on type archive.opened_session is
-  'What is needed to fetch the bytes of an archive and to decrypt them with the master key; with blob, the bytes '
-  'themselves.';
-
--- Bytes of one piece come along with the key, which saves a second call for most sessions; larger ones are read piece
--- by piece.
+-- Bytes of one piece come along with the key, which saves a second call for most sessions; larger ones are read piece by piece.
 create function archive.open_session_archive(pointer text, with_blob boolean default false, archive_id uuid default null)
 returns archive.opened_session
 language plpgsql volatile security definer set search_path = ''
@@ -31243,35 +29487,31 @@ begin
   if not found then
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
   end if;
-  select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors, found_one.key_id, w.wrapped_key,
+  select found_one.archive_id, found_one.tenant_id, found_one.content_hash, found_one.schema_version, found_one.connectors,
+    found_one.key_id, w.wrapped_key,
     case when open_session_archive.with_blob and found_one.size <= archive.max_piece_bytes() then (
       select b.blob from public.archive_blobs b where b.archive_id = found_one.archive_id) end,
     found_one.creator, found_one.source
   into opened
   from archive.wrapped_keys w where w.archive_id = found_one.archive_id;
   -- An operator leaves it with the tenant whose archive it is.
-  perform audit.write_audit_of_tenant(found_one.tenant_id, 'RETRIEVE', 'session_archives', found_one.archive_id, found_one.project_id, found_one.scope,
-    jsonb_build_object('pointer', found_one.pointer));
+  perform audit.write_audit_of_tenant(found_one.tenant_id, 'RETRIEVE', 'session_archives', found_one.archive_id,
+    found_one.project_id, found_one.scope, jsonb_build_object('pointer', found_one.pointer));
   return opened;
 end
 $$;
 comment on function archive.open_session_archive is
-  'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else '
-  'the first that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and '
-  'leaves an audit row (RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have '
-  'no access to keys and bytes.';
+  'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else the first '
+  'that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row '
+  '(RETRIEVE). Raises L9OWN if there is none or it is not the caller''s. Definer: callers have no access to keys and bytes.';
 
 create function archive.may_keep(kept public.session_archives, me identity.identity) returns boolean
 language sql stable set search_path = ''
 return (kept.creator = (me).creator or (me).role = 'l9_admin')
   and exists (select from public.packet_store p where p.packet_id = kept.packet_id and packets.may_rewrite(p, me));
+comment on function archive.may_keep is 'True if the caller made an archive that no administrator stands by, or is one.';
 
-comment on function archive.may_keep is
-  'True if the caller answers for an archive: it made it and no administrator stands by its memory, or it is an '
-  'administrator. Not executable by callers.';
-
-create function archive.note_verification(archive_id uuid, problem text default null, connector text default null)
-returns boolean
+create function archive.note_verification(archive_id uuid, problem text default null, connector text default null) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -31285,7 +29525,8 @@ begin
     if not archive.may_keep(noted, me) then
       return false;
     end if;
-    update public.session_archives a set verified_at = clock_timestamp(), verified_by = me.creator where a.archive_id = noted.archive_id;
+    update public.session_archives a set verified_at = clock_timestamp(), verified_by = me.creator
+    where a.archive_id = noted.archive_id;
   elsif problem not in ('missing', 'hash', 'tag', 'key') then
     perform identity.raise_error('L9VAL', 'problem: must be missing, hash, tag or key', 'problem');
   elsif connector is not null and (connector ~ '^[a-z][a-z0-9-]{0,30}$') is not true then
@@ -31297,20 +29538,17 @@ begin
   return true;
 end
 $$;
-comment on function archive.note_verification is
-  'Records that the bytes of an archive were read and found to be whole, for its creator and for administrators: '
-  'false, and nothing changes, for others who may read it. With a problem, which any reader may meet, it writes an '
-  'audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, or '
-  'belong to another archive), key (the master key is missing or wrong); connector names the store if it is about '
-  'one copy. Errors: L9VAL, L9OWN, L9AUT. Definer: callers cannot write these tables.';
+comment on function archive.note_verification is 'Records that the bytes of an archive were read and found to be whole, for its '
+  'creator and for administrators: false, and nothing changes, for others who may read it. With a problem, which any reader may '
+  'meet, it writes an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, '
+  'or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. '
+  'Definer: callers cannot write these tables.';
 
 -- Locks the row, so that concurrent runs of verify_archives set the list one after the other, each with the former
 -- list in its audit row.
-create function archive.name_copies(archive_id uuid, connectors text[])
-returns boolean
+create function archive.name_copies(archive_id uuid, connectors text[]) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   named public.session_archives;
@@ -31331,26 +29569,22 @@ begin
   if 'postgres' <> all (name_copies.connectors) then
     delete from public.archive_blobs b where b.archive_id = named.archive_id;
   end if;
-  perform audit.write_audit_of_tenant(named.tenant_id, 'UPDATE', 'session_archives', named.archive_id, named.project_id, named.scope,
-    jsonb_build_object('pointer', named.pointer, 'connectors', to_jsonb(name_copies.connectors), 'was_connectors', to_jsonb(named.connectors)));
+  perform audit.write_audit_of_tenant(named.tenant_id, 'UPDATE', 'session_archives', named.archive_id, named.project_id,
+    named.scope, jsonb_build_object('pointer', named.pointer, 'connectors', to_jsonb(name_copies.connectors), 'was_connectors',
+      to_jsonb(named.connectors)));
   return true;
 end
 $$;
 comment on function archive.name_copies is
-  'Sets which stores have the bytes of an archive, after they were read there or before they are written there, '
-  'with an audit row. If the database is none of them, its bytes are deleted. For the creator of the archive and '
-  'for administrators: false, and nothing changes, for others who may read it. Errors: L9VAL, L9OWN, L9AUT. '
-  'Definer: callers cannot write these tables.';
-
-grant execute on function
-  archive.open_session_archive, archive.note_verification, archive.name_copies
-to l9_agent, l9_admin, l9_platform_admin;
+  'Sets which stores have the bytes of an archive, after they were read there or before they are written there, with an audit '
+  'row. If the database is none of them, its bytes are deleted. For the creator of the archive and for administrators: false, '
+  'and nothing changes, for others who may read it. Definer: callers cannot write these tables.';
+grant execute on function archive.open_session_archive, archive.note_verification, archive.name_copies
+  to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/080-open-session-archive.sql
 --! Included 205-archive/090-query-session-archives.sql
 -- The operation query_cascade_memories: finds archived sessions by the words of their summaries, or lists the newest.
-
-create function archive.log_found(packet_ids uuid[])
-returns void
+create function archive.log_found(packet_ids uuid[]) returns void
 language sql volatile set search_path = ''
 begin atomic
   select importance.log_accesses(
@@ -31361,13 +29595,11 @@ comment on function archive.log_found is 'Writes to the access log which of thes
 grant execute on function archive.log_found to l9_agent, l9_admin;
 
 -- With a query the search ranks the summaries; without one each scope is walked in the order of its index.
-create function public.query_cascade_memories(
-  query text default null, tags text[] default null, since timestamptz default null, until timestamptz default null,
-  "limit" integer default 20, project_id text default null, session_id text default null)
+create function public.query_cascade_memories(query text default null, tags text[] default null, since timestamptz default null,
+  until timestamptz default null, "limit" integer default 20, project_id text default null, session_id text default null)
 returns setof public.session_archives
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   found_ids uuid[];
   hits public.memory_hit[];
@@ -31387,7 +29619,8 @@ begin
       tags => tags, since => since, until => until, project_id => nullif(project_id, ''))).hits;
     found_ids := array(
       select h.packet_id from unnest(hits) with ordinality as h
-      join public.session_archives a on a.packet_id = h.packet_id and (session_id is null or a.session_id = session_id)
+      join public.session_archives a on a.packet_id = h.packet_id
+        and (query_cascade_memories.session_id is null or a.session_id = query_cascade_memories.session_id)
       order by h.ordinality limit "limit");
     perform archive.log_found(found_ids);
     return query
@@ -31407,31 +29640,32 @@ begin
       from public.session_archives a
       where a.tenant_id = (select identity.current_tenant_id()) and a.scope = s.name
         and a.happened_at >= coalesce(since, '-infinity') and a.happened_at < coalesce(until, 'infinity')
-        and (session_id is null or a.session_id = session_id)
-        and (tags is null or packets.tag_keys(a.tags) && packets.wanted_tag_keys(tags))
+        and (query_cascade_memories.session_id is null or a.session_id = query_cascade_memories.session_id)
+        and (query_cascade_memories.tags is null
+          or packets.tag_keys(a.tags) && packets.wanted_tag_keys(query_cascade_memories.tags))
         and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
-        and (nullif(project_id, '') is null or a.project_id = project_id or a.project_id is null)
+        and (nullif(query_cascade_memories.project_id, '') is null
+          or a.project_id = query_cascade_memories.project_id or a.project_id is null)
       order by a.happened_at desc, a.archive_id desc
       limit "limit") a
     order by a.happened_at desc, a.archive_id desc
     limit "limit") newest;
-  perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'), project_id => project_id);
+  perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'),
+    project_id => project_id);
   perform archive.log_found(found_ids);
   return query
     select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.happened_at desc, a.archive_id desc;
 end
 $$;
 comment on function public.query_cascade_memories is
-  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or the '
-  'newest; of a resumed session the last archive. session_id: only this session. tags: any of these. since, until: '
-  'when the session ended, or else began, or else was archived. limit: 1 to 100. Only the index is read, never a '
-  'store. Audited. Errors: L9VAL, L9AUT.';
+  'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or the newest; of a '
+  'resumed session the last archive. session_id: only this session. tags: any of these. since, until: when the session ended, or '
+  'else began, or else was archived. limit: 1 to 100. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories to l9_agent, l9_admin;
 --! EndIncluded 205-archive/090-query-session-archives.sql
 --! Included 205-archive/100-rotate-archive-keys.sql
 -- Steps through archives, to wrap their keys with another master key or to verify them. The operations
 -- rotate_archive_keys and verify_archives call these functions; the gateway wraps the keys.
-
 create function archive.keys_to_rotate(current_key_id text, after uuid, at_most integer)
 returns table (archive_id uuid, tenant_id uuid, key_id text, wrapped_key bytea)
 language plpgsql volatile security definer set search_path = ''
@@ -31450,15 +29684,12 @@ begin
 end
 $$;
 comment on function archive.keys_to_rotate is
-  'The next wrapped keys of archives, in the order of their ids, that another master key than this one wraps: of '
-  'the tenant for an admin, of all tenants for an operator. With a whole token. Definer: callers have no access to '
-  'keys.';
+  'The next wrapped keys of archives, in the order of their ids, that another master key than this one wraps: of the tenant for '
+  'an admin, of all tenants for an operator. With a whole token. Definer: callers have no access to keys.';
 
-create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea)
-returns boolean
+create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   admin administration.administrator := administration.require_administrator(null);
   replaced public.session_archives;
@@ -31474,35 +29705,29 @@ begin
     return false;
   end if;
   update archive.wrapped_keys w set wrapped_key = replace_key.wrapped_key where w.archive_id = replace_key.archive_id;
-  perform audit.write_audit_of_tenant(replaced.tenant_id, 'UPDATE', 'session_archives', replaced.archive_id, replaced.project_id, replaced.scope,
-    jsonb_build_object('key_id', replace_key.key_id, 'was_key_id', replace_key.former_key_id));
+  perform audit.write_audit_of_tenant(replaced.tenant_id, 'UPDATE', 'session_archives', replaced.archive_id, replaced.project_id,
+    replaced.scope, jsonb_build_object('key_id', replace_key.key_id, 'was_key_id', replace_key.former_key_id));
   return true;
 end
 $$;
 comment on function archive.replace_key is
-  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so '
-  'meanwhile. With an audit row. For admins and operators with a whole token. Definer: callers have no access to '
-  'keys.';
+  'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. With '
+  'an audit row. For admins and operators with a whole token. Definer: callers have no access to keys.';
 
-create function archive.keys_in_use(out key_id text, out archives bigint)
-returns setof record
+create function archive.keys_in_use(out key_id text, out archives bigint) returns setof record
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
   perform administration.require_whole_token(administration.require_administrator(null));
-  return query
-    select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
+  return query select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
 end
 $$;
-comment on function archive.keys_in_use is
-  'The master keys that archives need, and how many: those of the tenant for an admin, of all tenants for an '
-  'operator. With a whole token. Definer: expired archives need their keys too.';
+comment on function archive.keys_in_use is 'The master keys that archives need, and how many: those of the tenant for an admin, '
+  'of all tenants for an operator. With a whole token. Definer: expired archives need their keys too.';
 
-create function archive.archives_to_verify(after uuid, at_most integer)
-returns table (archive_id uuid, pointer text)
+create function archive.archives_to_verify(after uuid, at_most integer) returns table (archive_id uuid, pointer text)
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 begin
   return query
     select a.archive_id, a.pointer from public.session_archives a
@@ -31514,33 +29739,24 @@ begin
   end if;
 end
 $$;
-comment on function archive.archives_to_verify is
-  'The next archives that the caller may read, in the order of their ids. Opening each one is audited, so an audit '
-  'row is written only if there are none.';
-
-grant execute on function
-  archive.keys_to_rotate, archive.replace_key, archive.keys_in_use
-to l9_admin, l9_platform_admin;
+comment on function archive.archives_to_verify is 'The next archives that the caller may read, in the order of their ids. '
+  'Opening each one is audited, so an audit row is written only if there are none.';
+grant execute on function archive.keys_to_rotate, archive.replace_key, archive.keys_in_use to l9_admin, l9_platform_admin;
 grant execute on function archive.archives_to_verify to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/100-rotate-archive-keys.sql
 --! Included 205-archive/110-collect-archives.sql
 -- Removes what an interrupted or deleted archive left behind. The gateway's job collect_archives calls these
 -- functions, and deletes in the stores outside the database itself.
-
-create function archive.is_named_before(content_hash bytea, entered_at timestamptz)
-returns boolean
+create function archive.is_named_before(content_hash bytea, entered_at timestamptz) returns boolean
 language sql stable set search_path = ''
 begin atomic
   select exists (
     select from public.session_archives a
     where a.content_hash = is_named_before.content_hash and a.stored_at < is_named_before.entered_at);
 end;
-comment on function archive.is_named_before is
-  'True if bytes with this hash belong to an archive that was entered before this time. Functions that the job runs '
-  'see all archives.';
+comment on function archive.is_named_before is 'True if an archive entered before this time has bytes with this hash.';
 
-create function archive.collect_archives()
-returns integer
+create function archive.collect_archives() returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -31559,13 +29775,11 @@ begin
   return collected + unfinished;
 end
 $$;
-comment on function archive.collect_archives is
-  'Removes what a crash left: sessions that were prepared and bytes that were stored more than an hour ago, and '
-  'that no archive names. Returns how many. Definer: the job has no access to the tables.';
+comment on function archive.collect_archives is 'Removes what a crash left: sessions that were prepared and bytes that were '
+  'stored more than an hour ago, and that no archive names. Returns how many. Definer: the job has no access to the tables.';
 grant execute on function archive.collect_archives to l9_worker;
 
-create function archive.needs_collection()
-returns boolean
+create function archive.needs_collection() returns boolean
 language sql stable security definer set search_path = ''
 begin atomic
   select exists (select from archive.pending_deletions d where d.due_at <= clock_timestamp())
@@ -31575,12 +29789,10 @@ begin atomic
       where b.stored_at < clock_timestamp() - archive.lasting()
         and not exists (select from public.session_archives a where a.archive_id = b.archive_id));
 end;
-comment on function archive.needs_collection is
-  'True if there is something to collect. Definer: the job has no access to the tables.';
+comment on function archive.needs_collection is 'True if there is something to collect. Definer: the job reads no tables.';
 grant execute on function archive.needs_collection to l9_worker;
 
-create function archive.bytes_to_delete(connector text, at_most integer)
-returns table (archive_id uuid, content_hash bytea)
+create function archive.bytes_to_delete(connector text, at_most integer) returns table (archive_id uuid, content_hash bytea)
 language sql stable security definer set search_path = ''
 begin atomic
   select d.archive_id, d.content_hash
@@ -31590,26 +29802,19 @@ begin atomic
   order by d.due_at
   limit least(at_most, 1000);
 end;
-comment on function archive.bytes_to_delete is
-  'The next bytes that are to be deleted from a store outside the database. Definer: the job has no access to the '
-  'tables.';
+comment on function archive.bytes_to_delete is 'The next bytes to delete in another store. Definer: the job reads no table.';
 
-create function archive.note_deletion(archive_id uuid, connector text)
-returns void
+create function archive.note_deletion(archive_id uuid, connector text) returns void
 language sql volatile security definer set search_path = ''
 begin atomic
   delete from archive.pending_deletions d where d.archive_id = note_deletion.archive_id and d.connector = note_deletion.connector;
 end;
-comment on function archive.note_deletion is
-  'Says that the bytes of an archive were deleted from a store outside the database. Definer: the job has no access '
-  'to the tables.';
-
+comment on function archive.note_deletion is 'Says that the bytes of an archive were deleted from a store outside the database. '
+  'Definer: the job has no access to the tables.';
 grant execute on function archive.bytes_to_delete, archive.note_deletion to l9_worker;
 --! EndIncluded 205-archive/110-collect-archives.sql
 --! Included 205-archive/310-storage-prices.sql
--- What storage costs a tenant, by connector and day. set_storage_price() writes it; estimate_storage_cost()
--- multiplies by it.
-
+-- What storage costs a tenant, by connector and day. set_storage_price() writes it; estimate_storage_cost() multiplies by it.
 create table public.storage_prices (
   tenant_id uuid not null references public.tenants,
   connector text not null,
@@ -31629,10 +29834,8 @@ create table public.storage_prices (
     and (per_object_once is null or per_object_once between 0 and 1000000)),
   constraint storage_price_list_at_most_500_bytes check (octet_length(price_list) <= 500)
 );
-
-comment on table public.storage_prices is
-  'What storage costs a tenant, by connector and day. The newest row of a connector that is not in the future is '
-  'its price. None is built in. set_storage_price() writes this table.';
+comment on table public.storage_prices is 'What storage costs a tenant, by connector and day. The newest row of a connector that '
+  'is not in the future is its price. None is built in. set_storage_price() writes this table.';
 comment on column public.storage_prices.tenant_id is 'The tenant that pays the price.';
 comment on column public.storage_prices.connector is
   'The kind of store: postgres, file, s3, http, or a name of the tenant''s own.';
@@ -31645,11 +29848,8 @@ comment on column public.storage_prices.per_object_once is
   'The price of storing one object, whatever its size. Null: none, if per_gb_once is set.';
 comment on column public.storage_prices.price_list is 'Where the price is from, such as the address of a page.';
 comment on column public.storage_prices.updated_at is 'When the row was last changed.';
-
-call identity.protect_tenant_rows('public.storage_prices',
-  readers => 'Every caller in the tenant may read what storage costs.',
+call identity.protect_tenant_rows('public.storage_prices', readers => 'Every caller in the tenant may read what storage costs.',
   writers => 'set_storage_price() writes prices.');
-
 grant select on public.storage_prices to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: set_storage_price() checks the values and writes the audit row.
 
@@ -31661,21 +29861,11 @@ call secrets.guard_table('public.storage_prices', '{connector,currency}');
 --! EndIncluded 205-archive/310-storage-prices.sql
 --! Included 205-archive/320-set-storage-price.sql
 -- Administrators set what a connector costs from a day on, over GraphQL and psql.
-
-create function public.set_storage_price(
-  connector text,
-  currency text,
-  per_gb_month numeric default null,
-  per_gb_once numeric default null,
-  per_object_once numeric default null,
-  priced_on date default null,
-  price_list text default null,
-  tenant_id uuid default null
-)
-returns public.storage_prices
+create function public.set_storage_price(connector text, currency text, per_gb_month numeric default null,
+  per_gb_once numeric default null, per_object_once numeric default null, priced_on date default null,
+  price_list text default null, tenant_id uuid default null) returns public.storage_prices
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   admin administration.administrator := administration.require_administrator(set_storage_price.tenant_id);
   saved public.storage_prices;
@@ -31705,9 +29895,9 @@ begin
   insert into public.storage_prices as p (
     tenant_id, connector, priced_on, currency, per_gb_month, per_gb_once, per_object_once, price_list, updated_at)
   values (
-    admin.target_tenant_id, set_storage_price.connector, coalesce(set_storage_price.priced_on, current_date), set_storage_price.currency,
-    set_storage_price.per_gb_month, set_storage_price.per_gb_once, set_storage_price.per_object_once, set_storage_price.price_list,
-    clock_timestamp())
+    admin.target_tenant_id, set_storage_price.connector, coalesce(set_storage_price.priced_on, current_date),
+    set_storage_price.currency, set_storage_price.per_gb_month, set_storage_price.per_gb_once, set_storage_price.per_object_once,
+    set_storage_price.price_list, clock_timestamp())
   on conflict on constraint storage_prices_pkey do update
   set currency = excluded.currency, per_gb_month = excluded.per_gb_month, per_gb_once = excluded.per_gb_once,
     per_object_once = excluded.per_object_once, price_list = excluded.price_list, updated_at = excluded.updated_at
@@ -31715,37 +29905,21 @@ begin
   return saved;
 end
 $$;
-
-comment on function public.set_storage_price is
-  'Sets what a connector costs from a day on (default today), in place of a price of that day. currency: a code '
-  'such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, an '
-  'object. Null is unknown, 0 is free. price_list: its source. For admins with a whole token. Audited. Errors: '
-  'L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
-
+comment on function public.set_storage_price is 'Sets what a connector costs from a day on (default today), in place of a price '
+  'of that day. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: '
+  'storing 10^9 bytes, an object. Null is unknown, 0 is free. price_list: its source. For admins with a whole token. Audited. '
+  'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
 grant execute on function public.set_storage_price to l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/320-set-storage-price.sql
 --! Included 205-archive/330-estimate-storage-cost.sql
--- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new
--- archive.
-
-create type public.storage_cost_estimate as (
-  bytes bigint,
-  redundancy integer,
-  connector text,
-  one_off_cost numeric,
-  monthly_cost numeric,
-  currency text,
-  price public.storage_prices,
-  reason text,
-  disclaimer text
-);
-
+-- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new archive.
+create type public.storage_cost_estimate as (bytes bigint, redundancy integer, connector text, one_off_cost numeric,
+  monthly_cost numeric, currency text, price public.storage_prices, reason text, disclaimer text);
 comment on type public.storage_cost_estimate is 'What it would cost to store and keep some bytes.';
 comment on column public.storage_cost_estimate.bytes is 'The size of one copy.';
 comment on column public.storage_cost_estimate.redundancy is 'How many copies are kept.';
 comment on column public.storage_cost_estimate.connector is 'The kind of store.';
-comment on column public.storage_cost_estimate.one_off_cost is
-  'The cost of storing all copies once. Null: unknown, see reason.';
+comment on column public.storage_cost_estimate.one_off_cost is 'The cost of storing all copies once. Null: unknown, see reason.';
 comment on column public.storage_cost_estimate.monthly_cost is
   'The cost of keeping all copies for a month. Null: unknown, see reason.';
 comment on column public.storage_cost_estimate.currency is 'The currency of both costs.';
@@ -31754,14 +29928,12 @@ comment on column public.storage_cost_estimate.price is
 comment on column public.storage_cost_estimate.reason is 'Why a cost is null. Null: both are known.';
 comment on column public.storage_cost_estimate.disclaimer is 'What the estimate does not cover.';
 
--- A null price makes its cost null by arithmetic; the reason is put together afterwards from the prices that are
--- missing.
+-- A null price makes its cost null by arithmetic; the reason is put together afterwards from the prices that are missing.
 create function public.estimate_storage_cost(
   bytes bigint default null, redundancy integer default null, connector text default null, pointer text default null)
 returns public.storage_cost_estimate
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   estimate public.storage_cost_estimate;
   gigabytes numeric;
@@ -31773,8 +29945,8 @@ begin
     if estimate_storage_cost.bytes is not null then
       perform identity.raise_error('L9VAL', 'pointer: give bytes or a pointer, not both', 'pointer');
     end if;
-    select a.* into archived from public.session_archives a where a.content_hash = archive.hash_of(estimate_storage_cost.pointer)
-    order by a.stored_at, a.archive_id limit 1;
+    select a.* into archived from public.session_archives a
+    where a.content_hash = archive.hash_of(estimate_storage_cost.pointer) order by a.stored_at, a.archive_id limit 1;
     if not found then
       perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
     end if;
@@ -31786,7 +29958,8 @@ begin
   estimate.bytes := estimate_storage_cost.bytes;
   estimate.redundancy := coalesce(estimate_storage_cost.redundancy, archived.redundancy, 1);
   estimate.connector := coalesce(estimate_storage_cost.connector, archived.connectors[1], 'postgres');
-  estimate.disclaimer := 'An estimate from the prices that your tenant set; it leaves out taxes, requests, minimum terms and what it costs to read.';
+  estimate.disclaimer :=
+    'An estimate from the prices that your tenant set; it leaves out taxes, requests, minimum terms and what it costs to read.';
   if estimate.redundancy not between 1 and 100 then
     perform identity.raise_error('L9VAL', 'redundancy: must be from 1 to 100', 'redundancy');
   elsif estimate.connector !~ '^[a-z][a-z0-9_-]{0,62}$' then
@@ -31804,7 +29977,8 @@ begin
   limit 1;
   if not found then
     estimate.price := null;
-    estimate.reason := format('no price is set for the connector %s: an admin sets it with set_storage_price()', estimate.connector);
+    estimate.reason := format('no price is set for the connector %s: an admin sets it with set_storage_price()',
+      estimate.connector);
     return estimate;
   end if;
 
@@ -31825,49 +29999,45 @@ begin
   return estimate;
 end
 $$;
-
-comment on function public.estimate_storage_cost is
-  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies '
-  '(redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A cost without a price is '
-  'null, and reason says which; of the prices for storing once, one is enough. By default one copy in postgres, or '
-  'as the archive is stored. Audited. Errors: L9VAL, L9OWN, L9AUT.';
-
+comment on function public.estimate_storage_cost is 'Estimates what it costs to store bytes (from 0 to 10^15), or those of an '
+  'archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A '
+  'cost without a price is null, and reason says which; of the prices for storing once, one is enough. By default one copy in '
+  'postgres, or as the archive is stored. Audited. Errors: L9VAL, L9OWN, L9AUT.';
 grant execute on function public.estimate_storage_cost to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 205-archive/330-estimate-storage-cost.sql
 --! Included 210-views/000-schema.sql
 create schema views;
-comment on schema views is
-  'Materialized views and their refresh. Callers read the views only through functions. Not exposed over GraphQL; '
-  'callers may execute only the functions that are granted to them one by one.';
+comment on schema views is 'Materialized views and their refresh. Callers read the views only through functions. Not exposed '
+  'over GraphQL; callers may execute only the functions that are granted to them one by one.';
 grant usage on schema views to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+create schema cortex;
+comment on schema cortex is 'The tables of the older system as read-only views, under the policies of what they show. Not '
+  'exposed over GraphQL. New programs read decisions, issues and the other views of kinds, and the tables of schema public.';
+grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/000-schema.sql
 --! Included 210-views/010-view-refreshes.sql
 -- When each materialized view was refreshed, and the policies by which a refresh reads all tenants.
 -- refresh_memory_views() writes the table; memory_views_status() shows it.
-
 create table views.memory_view_refreshes (
   view_name text primary key,
   refreshed_at timestamptz,
   seconds double precision,
   xid xid8
 );
-
 comment on table views.memory_view_refreshes is 'Time of the last refresh of each materialized view.';
 comment on column views.memory_view_refreshes.view_name is 'Name of the view, in schema views.';
 comment on column views.memory_view_refreshes.refreshed_at is
   'The view shows the state at this time. Null: it was never refreshed and is empty.';
 comment on column views.memory_view_refreshes.seconds is 'Duration of the refresh in seconds.';
-comment on column views.memory_view_refreshes.xid is
-  'The transaction that is refreshing the view now; null if none is.';
-
+comment on column views.memory_view_refreshes.xid is 'The transaction that is refreshing the view now; null if none is.';
 call identity.keep_private('views.memory_view_refreshes', functions => 'Only refresh_memory_views() writes the table.');
 -- There are no grants, because a role that could write the table could read as much as a refresh does.
 
 insert into views.memory_view_refreshes (view_name)
-values ('mv_agent_recent_important'), ('mv_entity_graph'), ('mv_high_confidence_facts'), ('mv_recurring_lessons'), ('mv_reflection_patterns');
+values ('mv_agent_recent_important'), ('mv_entity_graph'), ('mv_high_confidence_facts'), ('mv_recurring_lessons'),
+  ('mv_reflection_patterns');
 
-create function views.is_refreshing_views()
-returns boolean
+create function views.is_refreshing_views() returns boolean
 language plpgsql stable parallel restricted security definer set search_path = ''
 as $$
 begin
@@ -31876,12 +30046,9 @@ begin
     and exists (select from views.memory_view_refreshes r where r.xid = pg_current_xact_id_if_assigned());
 end
 $$;
-
 comment on function views.is_refreshing_views is
-  'True while refresh_memory_views() runs in this transaction. During that time policies show all rows to the '
-  'owner, as whom it runs. Definer: reads the table of refreshes, which only that procedure writes. Callers may not '
-  'execute it.';
-
+  'True while refresh_memory_views() runs in this transaction. During that time policies show all rows to the owner, as whom it '
+  'runs. Definer: reads the table of refreshes, which only that procedure writes.';
 create policy definer_refresh on public.packet_store for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.memory_signals for select to l9_owner using ((select views.is_refreshing_views()));
 create policy definer_refresh on public.knowledge_facts for select to l9_owner using ((select views.is_refreshing_views()));
@@ -31900,9 +30067,7 @@ comment on policy definer_refresh on public.reflection_store is
 --! EndIncluded 210-views/010-view-refreshes.sql
 --! Included 210-views/020-check-page.sql
 -- The limit of rows that one call reads from a view. The functions that list rows of the materialized views call it.
-
-create function views.check_page(k integer)
-returns void
+create function views.check_page(k integer) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -31911,14 +30076,12 @@ begin
   end if;
 end
 $$;
-
 comment on function views.check_page is 'Raises L9LIM unless k is from 1 to 500.';
 --! EndIncluded 210-views/020-check-page.sql
 --! Included 210-views/022-audit-read-of-view.sql
--- The audit row of a call that read a materialized view. The functions that read the views call it before they
--- return.
-
-create function views.audit_read_of_view(function_name text, table_name text, project_id text, row_count integer, ids uuid[] default null)
+-- The audit row of a call that read a materialized view. The functions that read the views call it before they return.
+create function views.audit_read_of_view(function_name text, table_name text, project_id text, row_count integer,
+  ids uuid[] default null)
 returns void
 language sql volatile set search_path = ''
 begin atomic
@@ -31927,43 +30090,34 @@ begin atomic
     details => pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
       'function', function_name, 'rows', row_count, 'ids', to_jsonb(audit_read_of_view.ids))));
 end;
-
-comment on function views.audit_read_of_view is
-  'Audits that a function returned rows from a materialized view: the function, the project that was asked for, the '
-  'number of rows and, where each stands for one row of the table, their ids. Not executable by callers: the '
-  'functions that read the views call it.';
+comment on function views.audit_read_of_view is 'Audits that a function returned rows from a materialized view: the function, '
+  'the project that was asked for, the number of rows and, where each stands for one row of the table, their ids.';
 --! EndIncluded 210-views/022-audit-read-of-view.sql
 --! Included 210-views/025-combined-scores.sql
 -- The scores by which two of the views order memories and facts. Only the definitions of these views call them, once
 -- for each row of a refresh.
-
 create function views.combined_score_of_memory(importance_score real, "timestamp" timestamptz) returns real
 language sql stable parallel safe
 return 0.7 * importance_score
   + 0.3 * 0.5 ^ (greatest(extract(epoch from now() - "timestamp"), 0) / extract(epoch from interval '10 days'));
-
-comment on function views.combined_score_of_memory is
-  'From 0 to 1: 0.7 × importance + 0.3 × recency (1 now, halved every ten days). How often the memory was found or '
-  'read changes nothing.';
+comment on function views.combined_score_of_memory is 'From 0 to 1: 0.7 × importance + 0.3 × recency (1 now, halved every ten '
+  'days). How often the memory was found or read changes nothing.';
 
 create function views.combined_score_of_fact(confidence double precision, agent_count integer) returns real
-language sql immutable parallel safe
-return 0.7 * confidence + 0.3 * (1 - 1.0 / agent_count);
-
-comment on function views.combined_score_of_fact is
-  'From 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents). How often the fact was stated or read '
-  'changes nothing.';
+language sql immutable parallel safe return 0.7 * confidence + 0.3 * (1 - 1.0 / agent_count);
+comment on function views.combined_score_of_fact is 'From 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents). How '
+  'often the fact was stated or read changes nothing.';
 --! EndIncluded 210-views/025-combined-scores.sql
 --! Included 210-views/030-agent-recent-important.sql
 -- The memories of the last 30 days that matter most, agent by agent: the view, and the function by which callers read
 -- it over GraphQL and psql.
-
 create materialized view views.mv_agent_recent_important as
 select r.packet_id, r.agent_id, r.packet_type, r."timestamp", r.importance_score, r.access_count, r.combined_score, r.place,
   r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from (
   select c.*, row_number() over (
-    partition by c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.agent_id order by c.combined_score desc, c.packet_id desc) as place
+    partition by c.tenant_id, c.org_id, c.user_id, c.project_id, c.scope, c.agent_id
+      order by c.combined_score desc, c.packet_id desc) as place
   from (
     select i.*, views.combined_score_of_memory(i.importance_score, i."timestamp") as combined_score
     from (
@@ -31977,31 +30131,17 @@ from (
   ) c
 ) r
 where r.place <= 100;
-
 create unique index mv_agent_recent_important_key on views.mv_agent_recent_important (packet_id);
 create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_agent_recent_important is
-  'The 100 memories of the last 30 days with the highest combined score of each agent in each tenant, org, user, '
-  'project and scope: ids and numbers. agent_recent_important() reads it.';
-comment on column views.mv_agent_recent_important.packet_id is 'The memory.';
+comment on materialized view views.mv_agent_recent_important is 'The 100 memories of the last 30 days with the highest combined '
+  'score of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
 comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
-comment on column views.mv_agent_recent_important.packet_type is 'Kind of the memory.';
-comment on column views.mv_agent_recent_important."timestamp" is 'Time when it happened, at the last refresh.';
-comment on column views.mv_agent_recent_important.importance_score is 'Importance at the last refresh, from 0 to 1.';
 comment on column views.mv_agent_recent_important.access_count is
   'How often the memory had been found or read at the last refresh.';
 comment on column views.mv_agent_recent_important.combined_score is
   'Importance and recency together, from 0 to 1: views.combined_score_of_memory().';
 comment on column views.mv_agent_recent_important.place is
   'Rank among the memories of its agent with the same tenant, org, user, project and scope; the first is 1.';
-comment on column views.mv_agent_recent_important.tenant_id is 'Tenant of the row.';
-comment on column views.mv_agent_recent_important.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_agent_recent_important.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_agent_recent_important.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_agent_recent_important.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_agent_recent_important.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_agent_recent_important from public;
 
 create type public.important_memory as (
@@ -32009,8 +30149,7 @@ create type public.important_memory as (
 comment on type public.important_memory is 'An important memory.';
 comment on column public.important_memory.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column public.important_memory.importance_score is 'Importance at the last refresh, from 0 to 1.';
-comment on column public.important_memory.access_count is
-  'How often the memory had been found or read at the last refresh.';
+comment on column public.important_memory.access_count is 'How often the memory had been found or read at the last refresh.';
 comment on column public.important_memory.combined_score is
   'At the last refresh, from 0 to 1: 0.7 × importance + 0.3 × recency (1 at once, halved every ten days).';
 comment on column public.important_memory.memory is 'The memory in its current state.';
@@ -32021,7 +30160,6 @@ create function public.agent_recent_important(agent_id text default null, projec
 returns setof public.important_memory
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   shown public.important_memory;
@@ -32045,60 +30183,33 @@ begin
     ids := ids || (shown.memory).packet_id;
     return next shown;
   end loop;
-  perform views.audit_read_of_view('agent_recent_important', 'packet_store', agent_recent_important.project_id, cardinality(ids), ids);
+  perform views.audit_read_of_view('agent_recent_important', 'packet_store', agent_recent_important.project_id, cardinality(ids),
+    ids);
 end
 $$;
-
 comment on function public.agent_recent_important is
-  'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last '
-  'refresh. agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Writes a READ audit row. '
-  'Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; the function applies the '
-  'caller''s claims.';
-
+  'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last refresh. '
+  'agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
+  'Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
 grant execute on function public.agent_recent_important to l9_agent, l9_admin;
 --! EndIncluded 210-views/030-agent-recent-important.sql
 --! Included 210-views/040-entity-graph.sql
--- An overview of the entity graph with sums: the view, and the function by which callers read it over GraphQL and
--- psql.
-
+-- An overview of the entity graph with sums: the view, and the function by which callers read it over GraphQL and psql.
 create materialized view views.mv_entity_graph as
-select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl
-from public.entity_relationships e
-where e.ttl is null or e.ttl > now();
-
+select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id,
+  e.project_id, e.scope, e.ttl
+from public.entity_relationships e where e.ttl is null or e.ttl > now();
 create unique index mv_entity_graph_key on views.mv_entity_graph (relationship_id);
 create index mv_entity_graph_readers_idx on views.mv_entity_graph (tenant_id, scope);
-comment on materialized view views.mv_entity_graph is
-  'The relations that entity_graph() sums up: ids and numbers. The sums are made for each reader, because a stored '
-  'sum would count what is hidden from it.';
-comment on column views.mv_entity_graph.relationship_id is 'The relation.';
-comment on column views.mv_entity_graph.confidence is 'Confidence at the last refresh, from 0 to 1.';
-comment on column views.mv_entity_graph.mention_count is 'Number of times that the relation was stated.';
-comment on column views.mv_entity_graph.first_seen is 'Time when it was first stated.';
-comment on column views.mv_entity_graph.last_seen is 'Time when it was last stated.';
-comment on column views.mv_entity_graph.tenant_id is 'Tenant of the row.';
-comment on column views.mv_entity_graph.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_entity_graph.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_entity_graph.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_entity_graph.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_entity_graph.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
+comment on materialized view views.mv_entity_graph is 'The relations that entity_graph() sums up: ids and numbers. The sums are '
+  'made for each reader, because a stored sum would count what is hidden from it.';
 revoke all on views.mv_entity_graph from public;
 
-create type public.entity_graph_edge as (
-  relationship public.entity_relationships,
-  total_mentions bigint,
-  max_confidence double precision,
-  avg_confidence double precision,
-  relationship_count integer,
-  last_seen timestamptz,
-  source_degree integer,
-  target_degree integer
-);
-comment on type public.entity_graph_edge is
-  'A relation of two entities, summed up over the projects, scopes and owners whose relations the caller may read. '
-  'Each project and scope has a relation of its own.';
+create type public.entity_graph_edge as (relationship public.entity_relationships, total_mentions bigint,
+  max_confidence double precision, avg_confidence double precision, relationship_count integer, last_seen timestamptz,
+  source_degree integer, target_degree integer);
+comment on type public.entity_graph_edge is 'A relation of two entities, summed up over the projects, scopes and owners whose '
+  'relations the caller may read. Each project and scope has a relation of its own.';
 comment on column public.entity_graph_edge.relationship is
   'The relation in its current state: of the summed-up ones, that of highest confidence.';
 comment on column public.entity_graph_edge.total_mentions is 'How often they had been stated at the last refresh.';
@@ -32106,19 +30217,16 @@ comment on column public.entity_graph_edge.max_confidence is 'The highest confid
 comment on column public.entity_graph_edge.avg_confidence is 'Their average confidence at the last refresh.';
 comment on column public.entity_graph_edge.relationship_count is 'Number of relations that are summed up.';
 comment on column public.entity_graph_edge.last_seen is 'When one of them was last stated, at the last refresh.';
-comment on column public.entity_graph_edge.source_degree is
-  'Number of different relations of the source, in both directions, that the caller may read; with project_id those '
-  'of that project.';
+comment on column public.entity_graph_edge.source_degree is 'Number of different relations of the source, in both directions, '
+  'that the caller may read; with project_id those of that project.';
 comment on column public.entity_graph_edge.target_degree is 'The same number for the target.';
 
 -- Sums and degrees are computed over the relations that this caller may read, after the policies have been applied,
 -- and only then is the list cut to k.
-create function public.entity_graph(
-  relationship_type text default null, min_confidence double precision default 0, project_id text default null, k integer default 100)
-returns setof public.entity_graph_edge
+create function public.entity_graph(relationship_type text default null, min_confidence double precision default 0,
+  project_id text default null, k integer default 100) returns setof public.entity_graph_edge
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   shown public.entity_graph_edge;
@@ -32129,7 +30237,8 @@ begin
   perform entities.check_confidence(entity_graph.min_confidence, 'min_confidence');
   for shown in
     with readable as materialized (
-      select v.confidence, v.mention_count, v.last_seen, e.relationship_id, e.source_normalized, e.relationship_type, e.target_normalized
+      select v.confidence, v.mention_count, v.last_seen, e.relationship_id, e.source_normalized, e.relationship_type,
+        e.target_normalized
       from views.mv_entity_graph v
       -- The policies of this table apply to the caller.
       join public.entity_relationships e on e.relationship_id = v.relationship_id and (e.ttl is null or e.ttl > now())
@@ -32137,7 +30246,8 @@ begin
         and (entity_graph.project_id is null or e.project_id is null or e.project_id = entity_graph.project_id)
     ), summed as materialized (
       select r.source_normalized, r.relationship_type, r.target_normalized, sum(r.mention_count)::bigint as total_mentions,
-        max(r.confidence) as max_confidence, avg(r.confidence) as avg_confidence, count(*)::integer as relationship_count, max(r.last_seen) as last_seen,
+        max(r.confidence) as max_confidence, avg(r.confidence) as avg_confidence, count(*)::integer as relationship_count,
+        max(r.last_seen) as last_seen,
         (array_agg(r.relationship_id order by r.confidence desc, r.relationship_id desc))[1] as relationship_id
       from readable r
       group by r.source_normalized, r.relationship_type, r.target_normalized
@@ -32146,7 +30256,8 @@ begin
       from (select s.source_normalized as name from summed s union all select s.target_normalized from summed s) n
       group by n.name
     )
-    select e, s.total_mentions, s.max_confidence, s.avg_confidence, s.relationship_count, s.last_seen, of_source.degree, of_target.degree
+    select e, s.total_mentions, s.max_confidence, s.avg_confidence, s.relationship_count, s.last_seen, of_source.degree,
+      of_target.degree
     from summed s
     join degrees of_source on of_source.name = s.source_normalized
     join degrees of_target on of_target.name = s.target_normalized
@@ -32162,64 +30273,36 @@ begin
   perform views.audit_read_of_view('entity_graph', 'entity_relationships', entity_graph.project_id, cardinality(ids), ids);
 end
 $$;
-
-comment on function public.entity_graph is
-  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: '
-  'highest confidence first, then those with the most connected ends. To start from one entity, call '
-  'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a '
-  'materialized view, which has no policies; those of entity_relationships apply.';
-
+comment on function public.entity_graph is 'The relations that the caller may read, summed up across projects, scopes and owners '
+  'as of the last refresh: highest confidence first, then those with the most connected ends. To start from one entity, call '
+  'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, '
+  'which has no policies; those of entity_relationships apply.';
 grant execute on function public.entity_graph to l9_agent, l9_admin;
 --! EndIncluded 210-views/040-entity-graph.sql
 --! Included 210-views/050-high-confidence-facts.sql
 -- The facts that are most certain: the view, and the function by which callers read it over GraphQL and psql.
-
-create function views.is_high_confidence(fact public.knowledge_facts)
-returns boolean
+create function views.is_high_confidence(fact public.knowledge_facts) returns boolean
 language sql immutable parallel safe
 return (fact).confidence >= 0.6 and (fact).contradiction_count < 3 and (fact).valid_to is null and (fact).retracted_at is null;
-
-comment on function views.is_high_confidence is
-  'True for a current fact with a confidence of at least 0.6 that fewer than 3 agents contradict.';
+comment on function views.is_high_confidence is 'True for a current fact of confidence 0.6 that fewer than 3 agents contradict.';
 
 create materialized view views.mv_high_confidence_facts as
 select f.fact_id, f.confidence, f.supporting_packet_count, f.agent_count, f.contradiction_count, f.access_count,
   views.combined_score_of_fact(f.confidence, f.agent_count) as combined_score,
   f.valid_from, f.tenant_id, f.org_id, f.user_id, f.project_id, f.scope, f.ttl
-from public.knowledge_facts f
-where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
-
+from public.knowledge_facts f where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
 create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_high_confidence_facts is
-  'Current facts with a confidence of at least 0.6 that fewer than 3 agents contradict: ids and numbers. '
-  'high_confidence_facts() reads it.';
-comment on column views.mv_high_confidence_facts.fact_id is 'The fact.';
-comment on column views.mv_high_confidence_facts.confidence is 'Confidence at the last refresh, at least 0.6.';
-comment on column views.mv_high_confidence_facts.supporting_packet_count is
-  'Number of times that the fact was stated.';
-comment on column views.mv_high_confidence_facts.agent_count is 'Number of agents that state the fact.';
-comment on column views.mv_high_confidence_facts.contradiction_count is
-  'Number of agents that contradict the fact, fewer than 3.';
-comment on column views.mv_high_confidence_facts.access_count is
-  'How often the fact had been found at the last refresh.';
+comment on materialized view views.mv_high_confidence_facts is 'Current facts with a confidence of at least 0.6 that fewer than '
+  '3 agents contradict: ids and numbers. high_confidence_facts() reads it.';
+comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
 comment on column views.mv_high_confidence_facts.combined_score is
   'Confidence and support together, from 0 to 1: views.combined_score_of_fact().';
-comment on column views.mv_high_confidence_facts.valid_from is 'Time since when the fact is true.';
-comment on column views.mv_high_confidence_facts.tenant_id is 'Tenant of the row.';
-comment on column views.mv_high_confidence_facts.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_high_confidence_facts.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_high_confidence_facts.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_high_confidence_facts.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_high_confidence_facts.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_high_confidence_facts from public;
 
 create type public.high_confidence_fact as (access_count bigint, combined_score real, fact public.knowledge_facts);
 comment on type public.high_confidence_fact is 'A fact of high confidence.';
-comment on column public.high_confidence_fact.access_count is
-  'How often the fact had been found at the last refresh.';
+comment on column public.high_confidence_fact.access_count is 'How often the fact had been found at the last refresh.';
 comment on column public.high_confidence_fact.combined_score is
   'At the last refresh, from 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents).';
 comment on column public.high_confidence_fact.fact is 'The fact in its current state.';
@@ -32231,7 +30314,6 @@ create function public.high_confidence_facts(
 returns setof public.high_confidence_fact
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   subjects text[] := entities.names_of(high_confidence_facts.subject);
@@ -32256,22 +30338,18 @@ begin
     ids := ids || (shown.fact).fact_id;
     return next shown;
   end loop;
-  perform views.audit_read_of_view('high_confidence_facts', 'knowledge_facts', high_confidence_facts.project_id, cardinality(ids), ids);
+  perform views.audit_read_of_view('high_confidence_facts', 'knowledge_facts', high_confidence_facts.project_id,
+    cardinality(ids), ids);
 end
 $$;
-
 comment on function public.high_confidence_facts is
-  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at '
-  'least 0.6 and fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Writes a READ audit '
-  'row. Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of knowledge_facts '
-  'apply.';
-
+  'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and '
+  'fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
+  'Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
 grant execute on function public.high_confidence_facts to l9_agent, l9_admin;
 --! EndIncluded 210-views/050-high-confidence-facts.sql
 --! Included 210-views/055-recurring-lessons.sql
--- The lessons that agents learned again and again: the view, and the function by which callers read it over GraphQL
--- and psql.
-
+-- The lessons that agents learned again and again: the view, and the function by which callers read it over GraphQL and psql.
 create materialized view views.mv_recurring_lessons as
 select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.agent_count, r.last_seen,
   r.confidence * (1 + ln(r.agent_count))
@@ -32279,29 +30357,12 @@ select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_see
   r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
 from public.reflection_store r
 where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or r.ttl > now());
-
 create unique index mv_recurring_lessons_key on views.mv_recurring_lessons (reflection_id);
 create index mv_recurring_lessons_readers_idx on views.mv_recurring_lessons (tenant_id, scope, weight desc);
-comment on materialized view views.mv_recurring_lessons is
-  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. '
-  'recurring_lessons() reads it.';
-comment on column views.mv_recurring_lessons.reflection_id is 'The reflection.';
-comment on column views.mv_recurring_lessons.reflection_type is 'Type of the reflection.';
-comment on column views.mv_recurring_lessons.priority is 'Priority: critical, high, medium or low.';
-comment on column views.mv_recurring_lessons.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
-comment on column views.mv_recurring_lessons.times_seen is 'Number of times that the reflection was stored.';
-comment on column views.mv_recurring_lessons.agent_count is 'Number of agents that stored it.';
-comment on column views.mv_recurring_lessons.last_seen is 'Time when the reflection was last stored.';
+comment on materialized view views.mv_recurring_lessons is 'Reflections that were stored more than once or are of type pattern, '
+  'with their weights: ids and numbers. recurring_lessons() reads it.';
 comment on column views.mv_recurring_lessons.weight is
   'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
-comment on column views.mv_recurring_lessons.tenant_id is 'Tenant of the row.';
-comment on column views.mv_recurring_lessons.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_recurring_lessons.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_recurring_lessons.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_recurring_lessons.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_recurring_lessons.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
 revoke all on views.mv_recurring_lessons from public;
 
 create type public.recurring_lesson as (weight double precision, reflection public.reflection_store);
@@ -32310,13 +30371,11 @@ comment on column public.recurring_lesson.weight is
   'At the last refresh: confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 comment on column public.recurring_lesson.reflection is 'The lesson in its current state.';
 
--- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the
--- caller.
+-- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the caller.
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
 returns setof public.recurring_lesson
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   shown public.recurring_lesson;
@@ -32341,39 +30400,21 @@ begin
   perform views.audit_read_of_view('recurring_lessons', 'reflection_store', recurring_lessons.project_id, cardinality(ids), ids);
 end
 $$;
-
-comment on function public.recurring_lessons is
-  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked '
-  'at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
-  'Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
-
+comment on function public.recurring_lessons is 'Lessons that agents learned more than once or stored as a pattern, among those '
+  'that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. '
+  'Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 grant execute on function public.recurring_lessons to l9_agent, l9_admin;
 --! EndIncluded 210-views/055-recurring-lessons.sql
 --! Included 210-views/060-reflection-patterns.sql
 -- How many lessons there are of each type: the view, and the function by which callers read it over GraphQL and psql.
-
 create materialized view views.mv_reflection_patterns as
-select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope, r.ttl
-from public.reflection_store r
-where r.ttl is null or r.ttl > now();
-
+select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope,
+  r.ttl
+from public.reflection_store r where r.ttl is null or r.ttl > now();
 create unique index mv_reflection_patterns_key on views.mv_reflection_patterns (reflection_id);
 create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope);
-comment on materialized view views.mv_reflection_patterns is
-  'What reflection_patterns() counts by type: ids and numbers of all reflections. The sums are made for each '
-  'reader, because a stored sum would count what is hidden from it.';
-comment on column views.mv_reflection_patterns.reflection_id is 'The reflection.';
-comment on column views.mv_reflection_patterns.reflection_type is 'Type of the reflection.';
-comment on column views.mv_reflection_patterns.confidence is 'Confidence at the last refresh, from 0 to 0.99.';
-comment on column views.mv_reflection_patterns.last_seen is 'Time when the reflection was last stored.';
-comment on column views.mv_reflection_patterns.tenant_id is 'Tenant of the row.';
-comment on column views.mv_reflection_patterns.org_id is 'Org of the row; null if it belongs to the whole tenant.';
-comment on column views.mv_reflection_patterns.user_id is 'User of the row; null if it belongs to the whole org.';
-comment on column views.mv_reflection_patterns.project_id is 'Project of the row at the last refresh.';
-comment on column views.mv_reflection_patterns.scope is
-  'Scope of the row at the last refresh. Its current scope decides which callers see it.';
-comment on column views.mv_reflection_patterns.ttl is
-  'Expiry of the row at the last refresh. Its current expiry decides until when it is shown.';
+comment on materialized view views.mv_reflection_patterns is 'What reflection_patterns() counts by type: ids and numbers of all '
+  'reflections. The sums are made for each reader, because a stored sum would count what is hidden from it.';
 revoke all on views.mv_reflection_patterns from public;
 
 create type public.reflection_pattern as (
@@ -32392,7 +30433,6 @@ create function public.reflection_patterns(reflection_type text default null, pr
 returns setof public.reflection_pattern
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_identity();
   number integer;
@@ -32423,18 +30463,35 @@ begin
   perform views.audit_read_of_view('reflection_patterns', 'reflection_store', reflection_patterns.project_id, number);
 end
 $$;
-
-comment on function public.reflection_patterns is
-  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, '
-  'most frequent type first. recurring_lessons() lists the lessons themselves. Writes a READ audit row. Errors: '
-  'L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
-
+comment on function public.reflection_patterns is 'Statistics of reflections by type, over those that the caller may read and '
+  'that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Writes a '
+  'READ audit row. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
 grant execute on function public.reflection_patterns to l9_agent, l9_admin;
 --! EndIncluded 210-views/060-reflection-patterns.sql
+--! Included 210-views/065-columns-of-views.sql
+-- Comments on those columns of the materialized views that show a row of a table: they are copied from the table. The comments
+-- on the others stand beside their views.
+do $$
+declare
+  shown record;
+begin
+  for shown in
+    select v.relname, a.attname, col_description(o.attrelid, o.attnum) || ' As of the last refresh.' as meaning
+    from (values ('mv_agent_recent_important', 'packet_store'), ('mv_entity_graph', 'entity_relationships'),
+      ('mv_high_confidence_facts', 'knowledge_facts'), ('mv_recurring_lessons', 'reflection_store'),
+      ('mv_reflection_patterns', 'reflection_store')) as s (view_name, table_name)
+    join pg_class v on v.relname = s.view_name and v.relnamespace = 'views'::regnamespace
+    join pg_attribute a on a.attrelid = v.oid and a.attnum > 0 and col_description(v.oid, a.attnum) is null
+    join pg_attribute o on o.attrelid = format('public.%I', s.table_name)::regclass and o.attname = a.attname
+  loop
+    execute format('comment on column views.%I.%I is %L', shown.relname, shown.attname, shown.meaning);
+  end loop;
+end
+$$;
+--! EndIncluded 210-views/065-columns-of-views.sql
 --! Included 210-views/070-refresh-memory-views.sql
 -- Refreshes the materialized views. The gateway's daily job calls the procedure, and administrators may do so over
 -- GraphQL and psql.
-
 create procedure public.refresh_memory_views()
 language plpgsql security definer set search_path = ''
 as $$
@@ -32456,8 +30513,10 @@ begin
   loop
     started_at := clock_timestamp();
     update views.memory_view_refreshes r set xid = pg_current_xact_id() where r.view_name = view.view_name;
-    -- Readers are not blocked by a concurrent refresh. It is not possible for a view that was never filled, such as after a restore.
-    execute format('refresh materialized view %s views.%I', case when view.is_populated then 'concurrently' else '' end, view.view_name);
+    -- Readers are not blocked by a concurrent refresh. It is not possible for a view that was never filled, such as after a
+    -- restore.
+    execute format('refresh materialized view %s views.%I', case when view.is_populated then 'concurrently' else '' end,
+      view.view_name);
     update views.memory_view_refreshes r
     set xid = null, refreshed_at = started_at, seconds = extract(epoch from clock_timestamp() - started_at)
     where r.view_name = view.view_name;
@@ -32465,18 +30524,15 @@ begin
   perform set_config('l9.refreshing_views', 'off', true);
 end
 $$;
-
 comment on procedure public.refresh_memory_views is
-  'Refreshes the materialized views one after another without blocking readers. A job calls it once a day; admins '
-  'and operators may call it too. Definer: only the owner can refresh the views, and it reads the rows of all '
-  'tenants while it does.';
-
+  'Refreshes the materialized views one after another without blocking readers. A job calls it once a day; admins and operators '
+  'may call it too. Definer: only the owner can refresh the views, and it reads the rows of all tenants while it does.';
 grant execute on procedure public.refresh_memory_views to l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/070-refresh-memory-views.sql
 --! Included 210-views/080-memory-views-status.sql
 -- How old the materialized views are. Callers ask over GraphQL and psql, and DBAs when the daily refresh is in doubt.
-
-create type public.memory_view_status as (view_name text, refreshed_at timestamptz, age_seconds double precision, seconds double precision);
+create type public.memory_view_status as (view_name text, refreshed_at timestamptz, age_seconds double precision,
+  seconds double precision);
 comment on type public.memory_view_status is 'Age of a materialized view.';
 comment on column public.memory_view_status.view_name is 'Name of the view.';
 comment on column public.memory_view_status.refreshed_at is
@@ -32484,27 +30540,20 @@ comment on column public.memory_view_status.refreshed_at is
 comment on column public.memory_view_status.age_seconds is 'Seconds since the last refresh.';
 comment on column public.memory_view_status.seconds is 'Duration of the refresh in seconds.';
 
-create function public.memory_views_status()
-returns setof public.memory_view_status
+create function public.memory_views_status() returns setof public.memory_view_status
 language sql stable security definer set search_path = ''
 begin atomic
   select r.view_name, r.refreshed_at, extract(epoch from clock_timestamp() - r.refreshed_at)::double precision, r.seconds
-  from views.memory_view_refreshes r
-  order by r.view_name;
+  from views.memory_view_refreshes r order by r.view_name;
 end;
-
-comment on function public.memory_views_status is
-  'Age of each materialized view. Definer: callers cannot read the table of refreshes; its names and times reveal '
-  'nothing about the contents of the views.';
-
+comment on function public.memory_views_status is 'Age of each materialized view. Definer: callers cannot read the table of '
+  'refreshes; its names and times reveal nothing about the contents of the views.';
 grant execute on function public.memory_views_status to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 210-views/080-memory-views-status.sql
 --! Included 210-views/085-access-log-view.sql
 -- The access log as callers read it, in psql and over GraphQL: accesses, joined with feedback, the text of the search
 -- and the references of the memory or fact.
-
-create function importance.query_text_of(audit_id uuid)
-returns text
+create function importance.query_text_of(audit_id uuid) returns text
 language sql stable security definer set search_path = ''
 return (
   select q.query
@@ -32513,11 +30562,9 @@ return (
   where q.audit_id = query_text_of.audit_id
     and (me.role = 'l9_platform_admin' or pg_catalog.current_setting('is_superuser') = 'on'
       or me.role = 'l9_admin' and q.tenant_id = me.tenant_id and (q.scope is null or q.scope = any (me.readable_scopes))));
-
 comment on function importance.query_text_of is
-  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. '
-  'Definer: agents have no grant on that table, and without this function they could not read a view that joins it.';
-
+  'The text of a search, if the tenant keeps it, for callers who may read it in audit_query_texts; null for agents. Definer: '
+  'agents have no grant on that table, and without this function they could not read a view that joins it.';
 grant execute on function importance.query_text_of to l9_agent, l9_admin, l9_platform_admin;
 
 create view public.memory_access_log
@@ -32537,11 +30584,9 @@ left join public.packet_store p on a.target_type = 'memory' and p.packet_id = a.
 left join public.knowledge_facts k on a.target_type = 'fact' and k.fact_id = a.target_id
 left join public.entity_relationships r on a.target_type = 'relationship' and r.relationship_id = a.target_id
 left join public.session_archives s on a.target_type = 'archive' and s.archive_id = a.target_id;
-
 comment on view public.memory_access_log is
-  'Which agent saw which memory, fact, relationship or archive, when, for which query, and whether it helped. '
-  'Agents see their own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, '
-  'is append-only.';
+  'Which agent saw which memory, fact, relationship or archive, when, for which query, and whether it helped. Agents see their '
+  'own accesses, admins those of their tenant. The underlying table, importance.memory_access_log, is append-only.';
 comment on column public.memory_access_log.access_id is 'The id to pass to record_feedback. UUID version 7.';
 comment on column public.memory_access_log.target_type is
   'The type of the target: memory, fact, relationship or archive. Lessons and summaries are memories.';
@@ -32550,8 +30595,7 @@ comment on column public.memory_access_log.agent_id is 'The caller.';
 comment on column public.memory_access_log.access_context is
   'search if the target was among the hits of a search; get if it was read in full.';
 comment on column public.memory_access_log.query_text is
-  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not '
-  'erased.';
+  'The text of the query. Admins see it if the tenant keeps query texts (set_query_text_audit) and it was not erased.';
 comment on column public.memory_access_log.relevance_score is
   'The score of the hit, from 0 to 1; null if the access was not a search.';
 comment on column public.memory_access_log.was_useful is
@@ -32563,42 +30607,25 @@ comment on column public.memory_access_log.org_id is 'The org that the caller ac
 comment on column public.memory_access_log.user_id is 'The user that the caller acted for.';
 comment on column public.memory_access_log.project_id is 'The project of the target at the time of the access.';
 comment on column public.memory_access_log.scope is 'The scope of the target at the time of the access.';
-
 comment on column public.memory_access_log.correlation_id is
   'The correlation id of the target, as far as the reader may read it.';
-comment on column public.memory_access_log.session_id is
-  'The session of the target, as far as the reader may read it.';
+comment on column public.memory_access_log.session_id is 'The session of the target, as far as the reader may read it.';
 comment on column public.memory_access_log.trace_id is 'The trace of the target, as far as the reader may read it.';
-
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/085-access-log-view.sql
 --! Included 210-views/090-trace-of.sql
 -- Follows one trace through all tables. Callers reach trace_of() over GraphQL and psql.
-
-create type public.trace_step as (
-  occurred_at timestamptz,
-  table_name text,
-  row_id uuid,
-  packet_id uuid,
-  what text,
-  creator text,
-  project_id text,
-  scope text,
-  correlation_id text,
-  session_id text
-);
-
+create type public.trace_step as (occurred_at timestamptz, table_name text, row_id uuid, packet_id uuid, what text, creator text,
+  project_id text, scope text, correlation_id text, session_id text);
 comment on type public.trace_step is
   'One row that belongs to a trace: a memory, a row derived from one, or an access to one or to a fact from one.';
 comment on column public.trace_step.occurred_at is 'When the row was written.';
-comment on column public.trace_step.table_name is
-  'The table or view of the row, such as packet_store or knowledge_facts.';
+comment on column public.trace_step.table_name is 'The table or view of the row, such as packet_store or knowledge_facts.';
 comment on column public.trace_step.row_id is 'The key of the row.';
 comment on column public.trace_step.packet_id is
   'The memory: the row itself, or the one that it was derived from or that was accessed, itself or by its fact.';
-comment on column public.trace_step.what is
-  'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the '
-  'outcome, the tool that recorded an archived session, or the way of access.';
+comment on column public.trace_step.what is 'The kind of memory, the type of event, vector, relationship, entity, reflection or '
+  'summary, the predicate, the outcome, the tool that recorded an archived session, or the way of access.';
 comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
 comment on column public.trace_step.project_id is 'The project of the row.';
 comment on column public.trace_step.scope is 'The scope of the row.';
@@ -32607,11 +30634,9 @@ comment on column public.trace_step.session_id is 'The session of the memory.';
 
 -- Finds the memories of the trace once, joins each derived table to them, and cuts the list at the end, so that the
 -- order is that of writing over all tables.
-create function public.trace_of(trace_id text, max_rows integer default 1000)
-returns setof public.trace_step
+create function public.trace_of(trace_id text, max_rows integer default 1000) returns setof public.trace_step
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   steps public.trace_step[];
 begin
@@ -32621,146 +30646,116 @@ begin
   elsif max_rows is null or max_rows not between 1 and 10000 then
     perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 10000', 'max_rows');
   end if;
-  with memories as materialized (
+  with saved as materialized (
     select p.packet_id, p.created_at, p.packet_type, p.metadata ->> 'creator' as creator, p.project_id, p.scope, p.correlation_id,
       p.session_id
     from public.packet_store p
     where p.trace_id = trace_of.trace_id
   ), found (occurred_at, place, table_name, row_id, packet_id, what, creator, project_id, scope, correlation_id, session_id) as (
-    select m.created_at, 1, 'packet_store', m.packet_id, m.packet_id, m.packet_type, m.creator, m.project_id, m.scope, m.correlation_id,
-      m.session_id
-    from memories m
-    union all
-    select r.created_at, 2, 'memory_embeddings', r.embedding_id, r.packet_id, r.embedding_type, null, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.memory_embeddings r on r.packet_id = m.packet_id
-    union all
-    select r.created_at, 3, 'agent_memory_events', r.event_id, r.packet_id, r.event_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.agent_memory_events r on r.packet_id = m.packet_id
-    union all
-    select r.created_at, 4, 'reasoning_traces', r.trace_id, r.packet_id, 'reasoning_trace', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.reasoning_traces r on r.packet_id = m.packet_id
-    union all
-    select r.created_at, 5, 'fact_evidence', r.evidence_id, r.packet_id, 'evidence', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.fact_evidence r on r.packet_id = m.packet_id
-    union all
-    select r.created_at, 6, 'knowledge_facts', r.fact_id, r.source_packet, r.predicate, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.knowledge_facts r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 7, 'relationship_evidence', r.evidence_id, r.packet_id, 'evidence', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.relationship_evidence r on r.packet_id = m.packet_id
-    union all
-    select r.created_at, 8, 'entity_relationships', r.relationship_id, r.source_packet, r.relationship_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.entity_relationships r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 9, 'entity_aliases', r.alias_id, r.source_packet, 'alias', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.entity_aliases r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 10, 'world_model_updates', r.update_id, r.source_packet, 'world_update', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.world_model_updates r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 11, 'world_model_entities', r.entity_row_id, r.source_packet, r.entity_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.world_model_entities r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 12, 'world_model_snapshots', r.snapshot_id, r.source_packet, 'snapshot', r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.world_model_snapshots r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 13, 'reflection_store', r.reflection_id, r.source_packet, r.reflection_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.reflection_store r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 14, 'task_reflections', r.task_reflection_id, r.source_packet, r.outcome, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.task_reflections r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 15, 'memory_summaries', r.summary_id, r.source_packet, r.scope_type, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.memory_summaries r on r.source_packet = m.packet_id
-    union all
-    select r.created_at, 16, 'session_archives', r.archive_id, r.packet_id, r.source_tool, r.creator, r.project_id, r.scope, r.correlation_id, r.session_id
-    from memories m join public.session_archives r on r.packet_id = m.packet_id
-    union all
-    select a.accessed_at, 17, 'memory_access_log', a.access_id, t.packet_id, a.access_context, a.agent_id, t.project_id, t.scope,
-      t.correlation_id, t.session_id
+    select m.created_at, 1, 'packet_store', m.packet_id, m.packet_id, m.packet_type, m.creator, m.project_id, m.scope,
+      m.correlation_id, m.session_id from saved m
+    union all select r.created_at, 2, 'memory_embeddings', r.embedding_id, r.packet_id, r.embedding_type, null, r.project_id,
+      r.scope, r.correlation_id, r.session_id from saved m join public.memory_embeddings r on r.packet_id = m.packet_id
+    union all select r.created_at, 3, 'agent_memory_events', r.event_id, r.packet_id, r.event_type, r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id from saved m join public.agent_memory_events r on r.packet_id = m.packet_id
+    union all select r.created_at, 4, 'reasoning_traces', r.trace_id, r.packet_id, 'reasoning_trace', r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id from saved m join public.reasoning_traces r on r.packet_id = m.packet_id
+    union all select r.created_at, 5, 'fact_evidence', r.evidence_id, r.packet_id, 'evidence', r.creator, r.project_id, r.scope,
+      r.correlation_id, r.session_id from saved m join public.fact_evidence r on r.packet_id = m.packet_id
+    union all select r.created_at, 6, 'knowledge_facts', r.fact_id, r.source_packet, r.predicate, r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id from saved m join public.knowledge_facts r on r.source_packet = m.packet_id
+    union all select r.created_at, 7, 'relationship_evidence', r.evidence_id, r.packet_id, 'evidence', r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id from saved m join public.relationship_evidence r on r.packet_id = m.packet_id
+    union all select r.created_at, 8, 'entity_relationships', r.relationship_id, r.source_packet, r.relationship_type, r.creator,
+      r.project_id, r.scope, r.correlation_id, r.session_id
+      from saved m join public.entity_relationships r on r.source_packet = m.packet_id
+    union all select r.created_at, 9, 'entity_aliases', r.alias_id, r.source_packet, 'alias', r.creator, r.project_id, r.scope,
+      r.correlation_id, r.session_id from saved m join public.entity_aliases r on r.source_packet = m.packet_id
+    union all select r.created_at, 10, 'world_model_updates', r.update_id, r.source_packet, 'world_update', r.creator,
+      r.project_id, r.scope, r.correlation_id, r.session_id
+      from saved m join public.world_model_updates r on r.source_packet = m.packet_id
+    union all select r.created_at, 11, 'world_model_entities', r.entity_row_id, r.source_packet, r.entity_type, r.creator,
+      r.project_id, r.scope, r.correlation_id, r.session_id
+      from saved m join public.world_model_entities r on r.source_packet = m.packet_id
+    union all select r.created_at, 12, 'world_model_snapshots', r.snapshot_id, r.source_packet, 'snapshot', r.creator,
+      r.project_id, r.scope, r.correlation_id, r.session_id
+      from saved m join public.world_model_snapshots r on r.source_packet = m.packet_id
+    union all select r.created_at, 13, 'reflection_store', r.reflection_id, r.source_packet, r.reflection_type, r.creator,
+      r.project_id, r.scope, r.correlation_id, r.session_id
+      from saved m join public.reflection_store r on r.source_packet = m.packet_id
+    union all select r.created_at, 14, 'task_reflections', r.task_reflection_id, r.source_packet, r.outcome, r.creator,
+      r.project_id, r.scope, r.correlation_id, r.session_id
+      from saved m join public.task_reflections r on r.source_packet = m.packet_id
+    union all select r.created_at, 15, 'memory_summaries', r.summary_id, r.source_packet, r.scope_type, r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id from saved m join public.memory_summaries r on r.source_packet = m.packet_id
+    union all select r.created_at, 16, 'session_archives', r.archive_id, r.packet_id, r.source_tool, r.creator, r.project_id,
+      r.scope, r.correlation_id, r.session_id from saved m join public.session_archives r on r.packet_id = m.packet_id
+    union all select a.accessed_at, 17, 'memory_access_log', a.access_id, t.packet_id, a.access_context, a.agent_id,
+      t.project_id, t.scope, t.correlation_id, t.session_id
     from (
-      select 'memory' as type, m.packet_id as id, m.packet_id, m.project_id, m.scope, m.correlation_id, m.session_id from memories m
-      union all
-      select 'fact', r.fact_id, r.source_packet, r.project_id, r.scope, r.correlation_id, r.session_id
-      from memories m join public.knowledge_facts r on r.source_packet = m.packet_id) t
+      select 'memory' as type, m.packet_id as id, m.packet_id, m.project_id, m.scope, m.correlation_id, m.session_id
+      from saved m
+      union all select 'fact', r.fact_id, r.source_packet, r.project_id, r.scope, r.correlation_id, r.session_id
+      from saved m join public.knowledge_facts r on r.source_packet = m.packet_id) t
     join public.memory_access_log a on a.target_type = t.type and a.target_id = t.id
-    where a.accessed_at >= (select min(f.created_at) from memories f)
+    where a.accessed_at >= (select min(f.created_at) from saved f)
   ), first as (
     select f.* from found f order by f.occurred_at, f.place, f.row_id limit max_rows
   )
-  select array_agg(row(f.occurred_at, f.table_name, f.row_id, f.packet_id, f.what, f.creator, f.project_id, f.scope, f.correlation_id,
-      f.session_id)::public.trace_step order by f.occurred_at, f.place, f.row_id)
+  select array_agg(row(f.occurred_at, f.table_name, f.row_id, f.packet_id, f.what, f.creator, f.project_id, f.scope,
+    f.correlation_id, f.session_id)::public.trace_step order by f.occurred_at, f.place, f.row_id)
   into steps
   from first f;
-  perform audit.audit_read('READ', jsonb_build_object('function', 'trace_of', 'rows', coalesce(cardinality(steps), 0), 'ids', array(
-    select distinct s.packet_id from unnest(steps) s order by s.packet_id limit 1000)));
+  perform audit.audit_read('READ', jsonb_build_object('function', 'trace_of', 'rows', coalesce(cardinality(steps), 0),
+    'ids', array(select distinct s.packet_id from unnest(steps) s order by s.packet_id limit 1000)));
   return query select s.* from unnest(steps) s;
 end
 $$;
-
-comment on function public.trace_of is
-  'Follows a trace through all tables: the memories that were saved in it, what was derived from them and who '
-  'accessed them, as far as the caller may read each, in the order in which they were written, at most max_rows (1 '
-  'to 10000). Writes an audit row. Errors: L9VAL, L9AUT.';
-
+comment on function public.trace_of is 'Follows a trace through all tables: the memories that were saved in it, what was derived '
+  'from them and who accessed them, as far as the caller may read each, in the order in which they were written, at most '
+  'max_rows (1 to 10000). Writes an audit row. Errors: L9VAL, L9AUT.';
 grant execute on function public.trace_of to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 210-views/090-trace-of.sql
---! Included 212-kind-views/010-field-values.sql
+--! Included 210-views/100-field-values.sql
 -- Casts of the fields of an envelope that never fail: a value of another type is null. The views of kinds call them
 -- for their columns.
+create function kinds.field_number(value jsonb) returns numeric
+language sql immutable parallel safe return case pg_catalog.jsonb_typeof(value) when 'number' then value::numeric end;
 
-create function kinds.field_number(value jsonb)
-returns numeric
-language sql immutable parallel safe
-return case pg_catalog.jsonb_typeof(value) when 'number' then value::numeric end;
+create function kinds.field_boolean(value jsonb) returns boolean
+language sql immutable parallel safe return case pg_catalog.jsonb_typeof(value) when 'boolean' then value::boolean end;
 
-create function kinds.field_boolean(value jsonb)
-returns boolean
-language sql immutable parallel safe
-return case pg_catalog.jsonb_typeof(value) when 'boolean' then value::boolean end;
-
-create function kinds.field_date(value jsonb)
-returns date
+create function kinds.field_date(value jsonb) returns date
 language sql stable parallel safe
-return case when pg_catalog.jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\d$' and pg_input_is_valid(value #>> '{}', 'date')
+return case when pg_catalog.jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\d$'
+  and pg_input_is_valid(value #>> '{}', 'date')
   then (value #>> '{}')::date end;
 
-create function kinds.field_uuid(value jsonb)
-returns uuid
+create function kinds.field_uuid(value jsonb) returns uuid
 language sql stable parallel safe
 return case when pg_catalog.jsonb_typeof(value) = 'string' then identity.uuid_of(value #>> '{}') end;
 
-create function kinds.field_texts(value jsonb)
-returns text[]
+create function kinds.field_texts(value jsonb) returns text[]
 language sql immutable parallel safe
 return case pg_catalog.jsonb_typeof(value) when 'array' then array(select pg_catalog.jsonb_array_elements_text(value)) end;
-
 comment on function kinds.field_number is 'The number that a field holds; null if it holds none.';
 comment on function kinds.field_boolean is 'The truth value that a field holds; null if it holds none.';
 comment on function kinds.field_date is 'The date that a field holds, as in 2026-12-31; null if it holds none.';
 comment on function kinds.field_uuid is 'The id that a field holds; null if it holds none.';
 comment on function kinds.field_texts is 'The list that a field holds, as texts; null if it holds none.';
-
-grant execute on function
-  kinds.field_number, kinds.field_boolean, kinds.field_date, kinds.field_uuid, kinds.field_texts
-to l9_agent, l9_admin, l9_platform_admin;
+grant execute on function kinds.field_number, kinds.field_boolean, kinds.field_date, kinds.field_uuid, kinds.field_texts
+  to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function kinds.field_time to l9_platform_admin;
---! EndIncluded 212-kind-views/010-field-values.sql
---! Included 212-kind-views/020-create-view.sql
--- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in
--- kind.
-
-create function kinds.view_name(kind text)
-returns text
+--! EndIncluded 210-views/100-field-values.sql
+--! Included 210-views/110-create-view.sql
+-- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in kind.
+create function kinds.view_name(kind text) returns text
 language sql immutable parallel safe
 -- A plural that says what the rows are.
 return case kind when 'ddl' then 'ddl_migrations' else kind || 's' end;
+comment on function kinds.view_name is 'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
 
-comment on function kinds.view_name is
-  'The view of a built-in kind: the plural of its name, and ddl_migrations of ddl.';
-
-create function kinds.typed_value(field public.memory_kind_fields)
-returns text language sql immutable parallel safe
+create function kinds.typed_value(field public.memory_kind_fields) returns text language sql immutable parallel safe
 return pg_catalog.format(
   case (field).type
     when 'text' then 'p.envelope ->> %L'
@@ -32772,27 +30767,24 @@ return pg_catalog.format(
     when 'text[]' then 'kinds.field_texts(p.envelope -> %L)'
     else 'p.envelope -> %L'
   end, (field).field);
-
-comment on function kinds.typed_value is
-  'The SQL of the value of a field with its type, in a view of packet_store p; null if the value is not of that '
-  'type.';
+comment on function kinds.typed_value is 'The SQL of a field''s value with its type, in a view of packet_store p, or null.';
 
 -- Builds the list of columns from the fields, creates the view, and copies the comments: GraphQL and psql show what a
 -- field means without a second description.
 create procedure kinds.create_view(kind text)
 language plpgsql set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   view_name constant text := kinds.view_name(kind);
   -- Columns that every view has, with their comments.
-  common constant text[] := array['packet_id', 'scope', 'project_id', 'branch', 'tags', 'ttl', 'archived_at', 'created_at', 'updated_at'];
+  common constant text[] := array['packet_id', 'scope', 'project_id', 'branch', 'tags', 'ttl', 'archived_at', 'created_at',
+    'updated_at'];
   built_in public.memory_kinds;
   column_name text;
   columns text[] := '{}';
   field public.memory_kind_fields;
 begin
-  select k.* into strict built_in from public.memory_kinds k where k.kind = kind and k.tenant_id is null;
+  select k.* into strict built_in from public.memory_kinds k where k.kind = create_view.kind and k.tenant_id is null;
   for field in select f.* from public.memory_kind_fields f where f.kind_id = built_in.kind_id order by f.place loop
     columns := columns || format('%s as %I', kinds.typed_value(field),
       case when field.field = any (common) then kind || '_' || field.field else field.field end);
@@ -32803,26 +30795,27 @@ begin
     view_name, array_to_string(columns, ', '), (select string_agg('p.' || c, ', ') from unnest(common[2:]) as c), kind);
 
   execute format('comment on view public.%I is %L', view_name, format(
-    '%s Memories of kind %s with their fields as typed columns: what the caller may read, archived ones too (archived_at is when they left searches). A value that its type does not allow, in a memory from before the rules, is null. To write, use memory_store or packet_store.',
+    '%s Memories of kind %s with their fields as typed columns: what the caller may read, archived ones too '
+    '(archived_at is when they left searches). A value that its type does not allow, in a memory from before the rules, is null. '
+    'To write, use memory_store or packet_store.',
     built_in.purpose, kind));
   for field in select f.* from public.memory_kind_fields f where f.kind_id = built_in.kind_id order by f.place loop
     column_name := case when field.field = any (common) then kind || '_' || field.field else field.field end;
     execute format('comment on column public.%I.%I is %L', view_name, column_name, field.meaning);
   end loop;
   foreach column_name in array common loop
-    execute format('comment on column public.%I.%I is %L', view_name, column_name, col_description('public.packet_store'::regclass, (
+    execute format('comment on column public.%I.%I is %L', view_name, column_name,
+      col_description('public.packet_store'::regclass, (
       select a.attnum from pg_attribute a where a.attrelid = 'public.packet_store'::regclass and a.attname = column_name)));
   end loop;
   execute format('grant select on public.%I to l9_agent, l9_admin, l9_platform_admin', view_name);
 end
 $$;
-
-comment on procedure kinds.create_view is
-  'Creates the view of a built-in kind from the rows of its fields. A field with the name of a column that all '
-  'views have gets the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: everybody '
-  'could read their columns in the catalogue.';
---! EndIncluded 212-kind-views/020-create-view.sql
---! Included 212-kind-views/030-views.sql
+comment on procedure kinds.create_view is 'Creates the view of a built-in kind from the rows of its fields. A field with the '
+  'name of a column that all views have gets the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: '
+  'everybody could read their columns in the catalogue.';
+--! EndIncluded 210-views/110-create-view.sql
+--! Included 210-views/120-views-of-kinds.sql
 -- Creates the views of all built-in kinds, and the index that finds their memories.
 
 do $$
@@ -32835,31 +30828,21 @@ begin
     kinds_with_views := kinds_with_views || built_in.kind;
   end loop;
   -- Partial, so that notes and messages, which are most memories, cost nothing more to save.
-  execute format('create index packet_store_kinds_idx on public.packet_store (tenant_id, packet_type, packet_id) where packet_type = any (%L::text[])',
-    kinds_with_views);
+  execute format($sql$create index packet_store_kinds_idx on public.packet_store (tenant_id, packet_type, packet_id)
+    where packet_type = any (%L::text[])$sql$, kinds_with_views);
 end
 $$;
-
 comment on index public.packet_store_kinds_idx is 'Finds the memories of a built-in kind, for its view.';
---! EndIncluded 212-kind-views/030-views.sql
---! Included 212-kind-views/040-cortex.sql
+--! EndIncluded 210-views/120-views-of-kinds.sql
+--! Included 210-views/130-cortex.sql
 -- The tables of the older system as views in a schema of their own, for programs that still read them. No function of the
 -- product calls them.
-
-create schema cortex;
-
-comment on schema cortex is
-  'The tables of the older system as read-only views, under the policies of what they show. Not exposed over '
-  'GraphQL. New programs read decisions, issues and the other views of kinds, and the tables of schema public.';
-
-grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
 
 -- Finds for each field the column of the view of the kind, which has the kind as prefix where every view has a column
 -- of that name, and copies its comment.
 create procedure kinds.create_older_view(older_name text, kind text)
 language plpgsql set search_path = ''
 as $$
-#variable_conflict use_variable
 declare
   columns text[] := array['p.packet_id as id'];
   meanings jsonb := '{}';
@@ -32869,7 +30852,7 @@ begin
   for field in
     select f.*
     from public.memory_kind_fields f
-    join public.memory_kinds k on k.kind_id = f.kind_id and k.kind = kind and k.tenant_id is null
+    join public.memory_kinds k on k.kind_id = f.kind_id and k.kind = create_older_view.kind and k.tenant_id is null
     order by f.place
   loop
     -- The older tables name the type of a list of objects.
@@ -32881,19 +30864,15 @@ begin
     end loop;
   end loop;
   meanings := meanings || jsonb_build_object(
-    'id', 'The memory.',
-    'tags', 'The tags of the memory.',
+    'id', 'The memory.', 'tags', 'The tags of the memory.',
     'content_hash', 'The content hash of the memory in hexadecimal digits.',
-    'ts', 'When it happened: the event time of the memory.',
-    'expires_at', 'From when on nobody can read it; null: it stays.',
-    'created_at', 'When the memory was saved.',
-    'updated_at', 'When a caller last changed the memory.');
+    'ts', 'When it happened: the event time of the memory.', 'expires_at', 'From when on nobody can read it; null: it stays.',
+    'created_at', 'When the memory was saved.', 'updated_at', 'When a caller last changed the memory.');
   execute format(
     $sql$create view cortex.%I with (security_invoker = true) as
       select %s, p.tags, encode(p.content_hash, 'hex') as content_hash, p."timestamp" as ts, p.ttl as expires_at,
         p.created_at, p.updated_at
-      from public.packet_store p where p.packet_type = %L$sql$,
-    older_name, array_to_string(columns, ', '), kind);
+      from public.packet_store p where p.packet_type = %L$sql$, older_name, array_to_string(columns, ', '), kind);
   execute format('comment on view cortex.%I is %L', older_name, format(
     'Memories of kind %s as the older system''s table %s: what the caller may read. Read-only; %s has more columns.',
     kind, older_name, kinds.view_name(kind)));
@@ -32905,11 +30884,9 @@ begin
   execute format('grant select on cortex.%I to l9_agent, l9_admin, l9_platform_admin', older_name);
 end
 $$;
-
 comment on procedure kinds.create_older_view is
-  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as '
-  'columns, and id, tags, content_hash, ts, expires_at, created_at and updated_at. A list of objects, such as '
-  'steps, is also steps_jsonb.';
+  'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as columns, and '
+  'id, tags, content_hash, ts, expires_at, created_at and updated_at. A list of objects, such as steps, is also steps_jsonb.';
 
 do $$
 declare
@@ -32918,8 +30895,9 @@ begin
   for older in
     select *
     from (values
-      ('document', 'document'), ('section', 'section'), ('runbook', 'runbook'), ('pr_context', 'pr_context'), ('ddl_history', 'ddl'),
-      ('release_note', 'release_note'), ('change_log', 'change'), ('issue_log', 'issue'), ('adr_decision', 'decision'), ('todo_log', 'todo')
+      ('document', 'document'), ('section', 'section'), ('runbook', 'runbook'), ('pr_context', 'pr_context'),
+      ('ddl_history', 'ddl'), ('release_note', 'release_note'), ('change_log', 'change'), ('issue_log', 'issue'),
+      ('adr_decision', 'decision'), ('todo_log', 'todo')
     ) as v (name, kind)
   loop
     call kinds.create_older_view(older.name, older.kind);
@@ -32940,31 +30918,25 @@ select
   a.occurred_at as ts,
   a.occurred_at as created_at
 from public.audit_log a;
-
-comment on view cortex.event_audit is
-  'The audit log as the older system''s table event_audit: what was done to which row, by whom. Read-only. Its '
-  'readers are those of audit_log: administrators within their tenant and scopes, and operators.';
+comment on view cortex.event_audit is 'The audit log as the older system''s table event_audit: what was done to which row, by '
+  'whom. Read-only. Its readers are those of audit_log: administrators within their tenant and scopes, and operators.';
 comment on column cortex.event_audit.id is 'The row of audit_log.';
 comment on column cortex.event_audit.entity_type is
   'The table that was changed or read; packet_store holds memories of all kinds.';
 comment on column cortex.event_audit.entity_id is
   'The row that was changed or read; null if there were several (change names their ids) or none.';
-comment on column cortex.event_audit.operation is
-  'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
+comment on column cortex.event_audit.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
 comment on column cortex.event_audit.actor is 'The actor that did it.';
-comment on column cortex.event_audit.change is
-  'What is known of it, without contents: the kind of a memory, its former scope or project, filters, counts and '
-  'ids, and status.';
+comment on column cortex.event_audit.change is 'What is known of it, without contents: the kind of a memory, its former scope or '
+  'project, filters, counts and ids, and status.';
 comment on column cortex.event_audit.ts is 'When it happened.';
 comment on column cortex.event_audit.created_at is 'When it happened.';
-
 grant select on cortex.event_audit to l9_admin, l9_platform_admin;
 -- No grant for l9_agent, as on audit_log: rows about other callers would reveal what it must not know.
---! EndIncluded 212-kind-views/040-cortex.sql
---! Included 212-kind-views/050-substrate-views.sql
+--! EndIncluded 210-views/130-cortex.sql
+--! Included 210-views/140-substrate-views.sql
 -- Reflections, task reflections and summaries with all columns that the older schema names, for programs that read those in SQL.
 -- The added columns are computed for their reader: they belong to other rows, which may be hidden from it, move or be erased.
-
 create view cortex.reflection_store with (security_invoker = true) as
 select
   r.*,
@@ -32988,13 +30960,10 @@ select
   public.memory_summaries_summary_text(s) as summary_text,
   public.memory_summaries_source_packet_ids(s) as source_packet_ids
 from public.memory_summaries s;
-
 comment on view cortex.reflection_store is
-  'Lessons as in public.reflection_store, with their text, tags, access count and task: what the caller may read. '
-  'Read-only.';
+  'Lessons as in public.reflection_store, with their text, tags, access count and task: what the caller may read. Read-only.';
 comment on view cortex.task_reflections is
-  'Results of tasks as in public.task_reflections, with the texts of their lessons: what the caller may read. '
-  'Read-only.';
+  'Results of tasks as in public.task_reflections, with the texts of their lessons: what the caller may read. Read-only.';
 comment on view cortex.memory_summaries is
   'Summaries as in public.memory_summaries, with their text and sources: what the caller may read. Read-only.';
 
@@ -33013,48 +30982,37 @@ begin
   end loop;
 end
 $$;
-
 comment on column cortex.reflection_store.task_id is
   'The first task that the lesson was learned from and that the caller may read; null if there is none.';
 comment on column cortex.reflection_store.content is 'The text of the lesson, from its memory.';
 comment on column cortex.reflection_store.tags is 'The tags of the lesson, from its memory.';
 comment on column cortex.reflection_store.access_count is
   'How often it was found, recalled or read, up to the last roll-up of the access log.';
-comment on column cortex.task_reflections.lessons is
-  'The texts of its lessons that the caller may read, without the two below.';
+comment on column cortex.task_reflections.lessons is 'The texts of its lessons that the caller may read, without the two below.';
 comment on column cortex.task_reflections.false_constraints is
   'The texts of those of its lessons that are constraints which proved false.';
 comment on column cortex.task_reflections.helpful_patterns is 'The texts of those of its lessons that are patterns.';
 comment on column cortex.memory_summaries.summary_text is 'The text of the summary, from its memory.';
-comment on column cortex.memory_summaries.source_packet_ids is
-  'The memories that it rests on and that the caller may read.';
-
+comment on column cortex.memory_summaries.source_packet_ids is 'The memories that it rests on and that the caller may read.';
 grant select on cortex.reflection_store, cortex.task_reflections, cortex.memory_summaries
-to l9_agent, l9_admin, l9_platform_admin;
+  to l9_agent, l9_admin, l9_platform_admin;
 -- No grant to write: the functions that write lessons, tasks and summaries check who may.
---! EndIncluded 212-kind-views/050-substrate-views.sql
+--! EndIncluded 210-views/140-substrate-views.sql
 --! Included 220-forgetting/000-schema.sql
 create schema forgetting;
-comment on schema forgetting is
-  'Erasure of memories and subjects, and tombstones. Not exposed over GraphQL; callers may execute only the '
-  'functions that are granted individually.';
+comment on schema forgetting is 'Erasure of memories and subjects, and tombstones. Not exposed over GraphQL; callers may execute '
+  'only the functions that are granted individually.';
 grant usage on schema forgetting to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 --! EndIncluded 220-forgetting/000-schema.sql
 --! Included 220-forgetting/010-administered-tenants.sql
 -- What a caller may erase. The policies of the owner's functions ask administered_tenants(), and the erasing
 -- functions ask may_erase() for each memory.
-
-create function forgetting.is_unrestricted_operator(me identity.identity)
-returns boolean
+create function forgetting.is_unrestricted_operator(me identity.identity) returns boolean
 language sql stable parallel safe set search_path = ''
-return me.role = 'l9_platform_admin'
-  and '*' = any (me.projects) and '*' = any (identity.list_claim('scopes'));
+return me.role = 'l9_platform_admin' and '*' = any (me.projects) and '*' = any (identity.list_claim('scopes'));
+comment on function forgetting.is_unrestricted_operator is 'True for an operator with a token of all scopes and projects.';
 
-comment on function forgetting.is_unrestricted_operator is
-  'True for an operator whose token is not restricted to some scopes or projects.';
-
-create function forgetting.administered_tenants()
-returns uuid[]
+create function forgetting.administered_tenants() returns uuid[]
 language plpgsql stable parallel safe set search_path = ''
 as $$
 declare
@@ -33067,36 +31025,24 @@ begin
   end;
 end
 $$;
+comment on function forgetting.administered_tenants is 'The tenants in which the caller may erase: for an admin its own, for an '
+  'operator with an unrestricted token all, for anyone else none. The policies for functions of the owner use it.';
 
-comment on function forgetting.administered_tenants is
-  'The tenants in which the caller may erase: for an admin its own, for an operator with an unrestricted token all, '
-  'for anyone else none. The policies for functions of the owner use it.';
-
-create function forgetting.may_erase(me identity.identity, scope text, project_id text)
-returns boolean
+create function forgetting.may_erase(me identity.identity, scope text, project_id text) returns boolean
 language sql stable parallel safe set search_path = ''
-return forgetting.is_unrestricted_operator(me)
-  or identity.may_write(me, project_id, scope);
-
-comment on function forgetting.may_erase is
-  'True if the token of an admin covers this scope and project. administered_tenants() decides about the tenant.';
+return forgetting.is_unrestricted_operator(me) or identity.may_write(me, project_id, scope);
+comment on function forgetting.may_erase is 'True if the token of an admin covers this scope and project of its tenant.';
 --! EndIncluded 220-forgetting/010-administered-tenants.sql
 --! Included 220-forgetting/020-memory-tombstones.sql
 -- What stays of an erased memory: that it existed, whose it was and who erased it. mark_erased() writes it;
 -- administrators read it over GraphQL.
-
 create function forgetting.max_reason_bytes() returns integer language sql immutable parallel safe return 200;
-
 comment on function forgetting.max_reason_bytes is 'The maximum length of the reason of an erasure, in bytes.';
 
 create table public.memory_tombstones (
   packet_id uuid primary key,
   erasure_id uuid not null,
-  tenant_id uuid not null,
-  org_id uuid,
-  user_id uuid,
-  project_id text,
-  scope text not null,
+  tenant_id uuid not null, org_id uuid, user_id uuid, project_id text, scope text not null,
   packet_type text not null,
   creator text not null,
   reason text not null,
@@ -33105,16 +31051,12 @@ create table public.memory_tombstones (
   -- There are no columns for content, tags or metadata, and none for a hash of the content, which would confirm a guess.
   constraint tombstone_reason_short check (octet_length(reason) <= forgetting.max_reason_bytes())
 );
-
 -- An admin who erases a secret may quote it as the reason.
 alter table public.memory_tombstones alter column reason set statistics 0;
-
 create index memory_tombstones_erasure_idx on public.memory_tombstones (erasure_id);
 create index memory_tombstones_tenant_idx on public.memory_tombstones (tenant_id, erased_at);
-
 comment on table public.memory_tombstones is
-  'Erased memories: that they existed, who owned them and who erased them. A tombstone holds nothing of the '
-  'content.';
+  'Erased memories: that they existed, who owned them and who erased them. A tombstone holds nothing of the content.';
 comment on column public.memory_tombstones.packet_id is 'The id that the memory had. The audit log has it too.';
 comment on column public.memory_tombstones.erasure_id is
   'The erasure: all memories erased by one call have the same. UUID version 7.';
@@ -33134,23 +31076,18 @@ call identity.protect_like_memories('public.memory_tombstones', noun => 'erased 
 alter policy scope_access on public.memory_tombstones using (false);
 comment on policy scope_access on public.memory_tombstones is
   'Agents see no tombstones: to them an erased memory does not exist.';
-
 create policy definer_functions on public.memory_tombstones for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_tombstones on public.memory_tombstones for insert to l9_owner
   with check (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
-
 comment on policy definer_functions on public.memory_tombstones is
   'Erasure reads the tombstones that it has written, in tenants that the caller administers.';
 comment on policy definer_tombstones on public.memory_tombstones is
-  'Erasure inserts tombstones of memories in tenants that the caller administers. Nobody updates or deletes a '
-  'tombstone.';
-
+  'Erasure inserts tombstones of memories in tenants that the caller administers. Nobody updates or deletes a tombstone.';
 grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
 -- Deliberately no grant to l9_agent, and no insert, update or delete for anyone.
 
-create function forgetting.tg_memory_tombstones__redact()
-returns trigger
+create function forgetting.tg_memory_tombstones__redact() returns trigger
 language plpgsql security definer set search_path = ''
 as $$
 begin
@@ -33165,19 +31102,15 @@ begin
   return new;
 end
 $$;
-
 comment on function forgetting.tg_memory_tombstones__redact is
-  'Replaces secrets in the reason of an erasure before it is kept. Definer: reads the settings of the row''s '
-  'tenant.';
+  'Replaces secrets in the reason of an erasure before it is kept. Definer: reads the settings of the row''s tenant.';
 
 create trigger _100_redact before insert on public.memory_tombstones
   for each row execute function forgetting.tg_memory_tombstones__redact();
-
 create policy definer_erasure on public.packet_store to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[])) with check (false);
 comment on policy definer_erasure on public.packet_store is
-  'Erasure reads and deletes every memory, also an expired one, of tenants that the caller administers. It updates '
-  'none.';
+  'Erasure reads and deletes every memory, also an expired one, of tenants that the caller administers. It updates none.';
 --! EndIncluded 220-forgetting/020-memory-tombstones.sql
 --! Included 220-forgetting/030-mark-erased.sql
 -- Writes the tombstones of an erasure before anything is deleted. erase_memory() and erase_subject() call
@@ -33187,8 +31120,7 @@ comment on policy definer_erasure on public.packet_store is
 create index packet_store_derived_idx on public.packet_store (tenant_id)
   where packet_type in ('summary', 'fact', 'reflection') and parent_ids <> '{}';
 
-create function forgetting.mark_erased(erasure_id uuid, reason text, packet_ids uuid[])
-returns integer
+create function forgetting.mark_erased(erasure_id uuid, reason text, packet_ids uuid[]) returns integer
 language sql volatile set search_path = ''
 begin atomic
   with marked as (
@@ -33205,14 +31137,11 @@ begin atomic
   )
   select count(*)::integer from marked;
 end;
-
-comment on function forgetting.mark_erased is
-  'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase '
-  'the memories that have a tombstone of the same erasure. Not executable by callers.';
+comment on function forgetting.mark_erased is 'Locks memories, writes their tombstones and returns how many it wrote. The other '
+  'functions of this chapter erase the memories that have a tombstone of the same erasure.';
 
 -- Repeats until a round finds nothing new, because a summary of a summary rests on the erased memory too.
-create function forgetting.mark_derived(erasure_id uuid, reason text)
-returns void
+create function forgetting.mark_derived(erasure_id uuid, reason text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -33253,18 +31182,14 @@ begin
   end loop;
 end
 $$;
-
 comment on function forgetting.mark_derived is
-  'Writes tombstones for parts of erased memories, for summaries, facts and lessons all of whose parents are '
-  'erased, and for summaries of memory_summaries with any erased source; then for those derived from these, and so '
-  'on. Not executable by callers.';
+  'Writes tombstones for parts of erased memories, for summaries, facts and lessons all of whose parents are erased, and for '
+  'summaries of memory_summaries with any erased source; then for those derived from these, and so on.';
 --! EndIncluded 220-forgetting/030-mark-erased.sql
 --! Included 220-forgetting/040-erase-packets.sql
 -- The step of an erasure that deletes the memories; foreign keys and triggers delete what depends on them.
 -- erase_marked() calls it.
-
-create function forgetting.erase_packets(erasure_id uuid)
-returns jsonb
+create function forgetting.erase_packets(erasure_id uuid) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -33285,20 +31210,15 @@ begin
   return jsonb_build_object('memories', memories, 'versions', versions, 'vectors', vectors);
 end
 $$;
-
-comment on function forgetting.erase_packets is
-  'Deletes the memories with a tombstone of this erasure, and all rows that depend on them. Not executable by '
-  'callers.';
+comment on function forgetting.erase_packets is 'Deletes the memories with a tombstone of this erasure, and what rests on them.';
 --! EndIncluded 220-forgetting/040-erase-packets.sql
 --! Included 220-forgetting/050-erase-query-texts.sql
 -- The step of an erasure that deletes the texts of searches. erase_marked() calls it before the memories go, because
 -- it compares texts with theirs.
-
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   deleted_count integer;
 begin
@@ -33326,29 +31246,22 @@ begin
   return jsonb_build_object('query_texts', deleted_count);
 end
 $$;
-
 comment on function forgetting.erase_query_texts is
-  'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of '
-  'its versions; for a subject, the texts of all searches of that user. The audit rows stay. Not executable by '
-  'callers.';
+  'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; '
+  'for a subject, the texts of all searches of that user. The audit rows stay.';
 --! EndIncluded 220-forgetting/050-erase-query-texts.sql
 --! Included 220-forgetting/060-erase-feedback.sql
 -- The step of an erasure that deletes feedback, whose reasons are words of agents. erase_marked() calls it.
-
 create policy definer_functions on public.memory_feedback for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
 create policy definer_erasure on public.memory_feedback for delete to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
-comment on policy definer_functions on public.memory_feedback is
-  'Erasure reads feedback in tenants that the caller administers.';
-comment on policy definer_erasure on public.memory_feedback is
-  'Erasure deletes feedback in tenants that the caller administers.';
+comment on policy definer_functions on public.memory_feedback is 'Erasure reads feedback in tenants that the caller administers.';
+comment on policy definer_erasure on public.memory_feedback is 'Erasure deletes feedback in tenants that the caller administers.';
 
-create function forgetting.erase_feedback(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
-returns jsonb
+create function forgetting.erase_feedback(erasure_id uuid, tenant_id uuid default null, user_id uuid default null) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   deleted_count integer;
 begin
@@ -33359,19 +31272,13 @@ begin
   return jsonb_build_object('feedback', deleted_count);
 end
 $$;
-
-comment on function forgetting.erase_feedback is
-  'Deletes the feedback about erased memories and, for a subject, all feedback that agents gave for that user. The '
-  'access log holds no texts and stays. Not executable by callers.';
+comment on function forgetting.erase_feedback is 'Deletes feedback about erased memories, and all for an erased subject.';
 --! EndIncluded 220-forgetting/060-erase-feedback.sql
 --! Included 220-forgetting/070-erase-user.sql
 -- The step of an erasure of a subject that removes the name of the user. erase_marked() calls it for erase_subject().
-
-create function forgetting.erase_user(tenant_id uuid, user_id uuid)
-returns jsonb
+create function forgetting.erase_user(tenant_id uuid, user_id uuid) returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   changed_count integer;
 begin
@@ -33382,30 +31289,18 @@ begin
   return jsonb_build_object('names', changed_count);
 end
 $$;
-
-comment on function forgetting.erase_user is
-  'Replaces the name of a user and deactivates the user. The user_id stays, because audit rows refer to it. Not '
-  'executable by callers.';
+comment on function forgetting.erase_user is 'Replaces the name of a user, who is deactivated. Audit rows refer to the user_id.';
 --! EndIncluded 220-forgetting/070-erase-user.sql
 --! Included 220-forgetting/080-erase-marked.sql
--- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call
--- erase_marked().
-
-create type public.erasure as (
-  erasure_id uuid,
-  memories integer,
-  removed jsonb
-);
-
+-- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call erase_marked().
+create type public.erasure as (erasure_id uuid, memories integer, removed jsonb);
 comment on type public.erasure is 'The result of an erasure.';
 comment on column public.erasure.erasure_id is 'The id that the tombstones and audit rows of this erasure have.';
-comment on column public.erasure.memories is
-  'The number of memories that were erased, including those derived from them.';
+comment on column public.erasure.memories is 'The number of memories that were erased, including those derived from them.';
 comment on column public.erasure.removed is
   'The number of rows removed of each sort: memories, versions, vectors, query_texts, feedback …';
 
-create function forgetting.check_erasure_reason(reason text)
-returns void
+create function forgetting.check_erasure_reason(reason text) returns void
 language plpgsql immutable parallel safe set search_path = ''
 as $$
 begin
@@ -33415,9 +31310,7 @@ begin
   perform identity.check_bytes(reason, forgetting.max_reason_bytes(), 'reason');
 end
 $$;
-
-comment on function forgetting.check_erasure_reason is
-  'Raises L9VAL if there is no reason, and L9LIM if it is longer than 200 bytes.';
+comment on function forgetting.check_erasure_reason is 'Raises L9VAL without a reason, L9LIM if it is longer than 200 bytes.';
 
 -- Refuses as a whole if a derived memory is out of the caller's reach. Then each step returns what it removed, and an
 -- audit row for each tombstone ends it.
@@ -33426,7 +31319,6 @@ create function forgetting.erase_marked(
 returns public.erasure
 language plpgsql volatile set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   result public.erasure;
 begin
@@ -33442,7 +31334,8 @@ begin
 
   -- One line for each place that holds contents. Functions that read the memories run before the memories are deleted.
   result.removed := forgetting.erase_query_texts(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
-  result.removed := result.removed || forgetting.erase_feedback(erase_marked.erasure_id, erase_marked.tenant_id, erase_marked.user_id);
+  result.removed := result.removed || forgetting.erase_feedback(erase_marked.erasure_id, erase_marked.tenant_id,
+    erase_marked.user_id);
   result.removed := result.removed || forgetting.erase_packets(erase_marked.erasure_id);
   if user_id is not null then
     result.removed := result.removed || forgetting.erase_user(erase_marked.tenant_id, erase_marked.user_id);
@@ -33452,26 +31345,18 @@ begin
   result.memories := result.removed ->> 'memories';
   perform audit.write_audit_of_tenant(t.tenant_id, 'ERASE', 'packet_store', t.packet_id, t.project_id, t.scope,
     jsonb_build_object('erasure_id', t.erasure_id, 'kind', t.packet_type, 'was_created_by', t.creator))
-  from public.memory_tombstones t
-  where t.erasure_id = erase_marked.erasure_id
-  order by t.packet_id;
+  from public.memory_tombstones t where t.erasure_id = erase_marked.erasure_id order by t.packet_id;
   return result;
 end
 $$;
-
-comment on function forgetting.erase_marked is
-  'Erases the memories that have a tombstone of this erasure, and those derived only from them, from every place '
-  'that holds contents. Not executable by callers.';
+comment on function forgetting.erase_marked is 'Erases what has a tombstone of this erasure, and what derives from it alone.';
 --! EndIncluded 220-forgetting/080-erase-marked.sql
 --! Included 220-forgetting/090-erase-memory.sql
 -- Erases one memory with everything that rests on it alone. Administrators and operators reach erase_memory() over
 -- GraphQL and psql.
-
-create function public.erase_memory(packet_id uuid, reason text)
-returns public.erasure
+create function public.erase_memory(packet_id uuid, reason text) returns public.erasure
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
   erasure_id uuid := uuidv7();
@@ -33489,24 +31374,18 @@ begin
   return forgetting.erase_marked(me, erasure_id, reason);
 end
 $$;
-
-comment on function public.erase_memory is
-  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that '
-  'found it, and summaries, facts and lessons that rest only on it. A tombstone without content stays. For admins, '
-  'within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. Definer: '
-  'deletes rows that callers can''t see, such as expired ones.';
-
+comment on function public.erase_memory is 'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, '
+  'keys, texts of searches that found it, and summaries, facts and lessons that rest only on it. A tombstone without content '
+  'stays. For admins, within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. '
+  'Definer: deletes rows that callers can''t see, such as expired ones.';
 grant execute on function public.erase_memory to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/090-erase-memory.sql
 --! Included 220-forgetting/100-erase-subject.sql
 -- Erases what one user owns, the texts of that user's searches, and the user's name. Administrators and operators
 -- reach erase_subject() over GraphQL and psql.
-
-create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null)
-returns public.erasure
+create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null) returns public.erasure
 language plpgsql volatile security definer set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   me identity.identity := identity.require_admin();
   target_tenant uuid := coalesce(tenant_id, me.tenant_id);
@@ -33535,25 +31414,20 @@ begin
   return result;
 end
 $$;
-
-comment on function public.erase_subject is
-  'Erases all memories that a user owns, as erase_memory() does, the texts of the searches of that user, and the '
-  'name of the user; the user is deactivated. For admins whose token covers every scope and project of the tenant, '
-  'and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes rows that '
-  'callers can''t see, such as expired ones.';
-
+comment on function public.erase_subject is 'Erases all memories that a user owns, as erase_memory() does, the texts of the '
+  'searches of that user, and the name of the user; the user is deactivated. For admins whose token covers every scope and '
+  'project of the tenant, and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes '
+  'rows that callers can''t see, such as expired ones.';
 grant execute on function public.erase_subject to l9_agent, l9_admin, l9_platform_admin;
 --! EndIncluded 220-forgetting/100-erase-subject.sql
---! Included 225-secret-scan/010-scan-for-secrets.sql
+--! Included 220-forgetting/110-scan-for-secrets.sql
 -- Looks for credentials in what is stored already, one page of one table at a time. Administrators call
 -- scan_for_secrets(), as the command l9-memory scan does, until its cursor is null.
-
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
-comment on column public.stored_secret.row_id is
-  'The id that names the row, such as the packet_id of a memory, of its versions, or of the memory that was saved '
-  'under an idempotency key.';
+comment on column public.stored_secret.row_id is 'The id that names the row, such as the packet_id of a memory, of its versions, '
+  'or of the memory that was saved under an idempotency key.';
 comment on column public.stored_secret.field is 'The column and, in a document, the path.';
 comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
 comment on column public.stored_secret.line is 'The line of the text that it begins in, from 1.';
@@ -33566,12 +31440,12 @@ comment on column public.secret_scan.table_name is 'The table that this step sca
 comment on column public.secret_scan.cursor is 'Where the next step goes on; null after the last one.';
 comment on column public.secret_scan.findings is 'The secrets of these rows.';
 
-create function secrets.guarded_tables()
-returns table (table_name text, guarded regclass, key_column name, columns name[])
+create function secrets.guarded_tables() returns table (table_name text, guarded regclass, key_column name, columns name[])
 language sql stable set search_path = ''
 begin atomic
   select c.relname::text, c.oid::regclass, k.attname,
-    array(select a.attname from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum = any (t.tgattr::int2[]) order by a.attnum)
+    array(select a.attname from pg_catalog.pg_attribute a
+      where a.attrelid = c.oid and a.attnum = any (t.tgattr::int2[]) order by a.attnum)
   from pg_catalog.pg_trigger t
   join pg_catalog.pg_class c on c.oid = t.tgrelid
   join pg_catalog.pg_index i on i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1
@@ -33580,14 +31454,11 @@ begin atomic
   union all
   -- They hold copies of guarded texts, and texts that the guard did not check.
   select 'packet_versions', 'public.packet_versions'::regclass, 'packet_id',
-    array(select secrets.guarded_columns('public.packet_versions', '{packet_type,replaced_by,replaced_with}')) || 'project_id'::name
-  union all
-  select 'memory_tombstones', 'public.memory_tombstones', 'packet_id', '{reason}';
+    array(select secrets.guarded_columns('public.packet_versions', '{packet_type,replaced_by,replaced_with}'))
+      || 'project_id'::name
+  union all select 'memory_tombstones', 'public.memory_tombstones', 'packet_id', '{reason}';
 end;
-
-comment on function secrets.guarded_tables is
-  'The tables that a scan looks through: those that the guard stands on, earlier versions of memories, and '
-  'tombstones; with the column that names a row and the columns that are looked at.';
+comment on function secrets.guarded_tables is 'The tables that a scan looks through, with the key column and the others.';
 
 create function secrets.find_in_idempotency_keys(packet_ids uuid[], out keys_scanned integer, out findings public.stored_secret[])
 language plpgsql stable security definer set search_path = ''
@@ -33595,35 +31466,30 @@ as $$
 begin
   perform secrets.require_scanner();
   select count(distinct k.ctid),
-    coalesce(array_agg(row('idempotency_keys', k.packet_id, 'idempotency_key', f.pattern, f.line, f."column")::public.stored_secret) filter (where f.pattern is not null), '{}')
+    coalesce(array_agg(row('idempotency_keys', k.packet_id, 'idempotency_key', f.pattern, f.line,
+      f."column")::public.stored_secret) filter (where f.pattern is not null), '{}')
   into keys_scanned, findings
   from public.idempotency_keys k
   left join lateral secrets.find_in_document(to_jsonb(k.idempotency_key), false) as f on true
   where k.tenant_id = identity.current_tenant_id() and k.packet_id = any (packet_ids);
 end
 $$;
-
 comment on function secrets.find_in_idempotency_keys is
-  'The secrets in the idempotency keys under which these memories were saved: how many keys there are, and the '
-  'patterns, never a key. For callers of scan_for_secrets(). Definer: a caller sees its own keys only, and an '
-  'administrator scans those of all.';
+  'The secrets in the idempotency keys under which these memories were saved: how many keys there are, and the patterns, never a '
+  'key. For callers of scan_for_secrets(). Definer: a caller sees its own keys only, and an administrator scans those of all.';
 
-create function secrets.require_scanner()
-returns void
+create function secrets.require_scanner() returns void
 language sql stable security definer set search_path = ''
 return administration.require_whole_token(administration.require_administrator(null));
-
 comment on function secrets.require_scanner is
-  'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited token. Definer: callers cannot '
-  'execute the checks of the schema administration. The scan itself runs with the rights of the caller.';
+  'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited token. Definer: callers cannot execute the '
+  'checks of the schema administration. The scan itself runs with the rights of the caller.';
 
 -- The cursor is a table and the last id in it. Rows are read under the caller's policies; only idempotency keys,
 -- which belong to their writers, are read as the owner.
-create function public.scan_for_secrets(after text default null, max_rows integer default 500)
-returns public.secret_scan
+create function public.scan_for_secrets(after text default null, max_rows integer default 500) returns public.secret_scan
 language plpgsql stable set search_path = ''
 as $$
-#variable_conflict use_column
 declare
   scanned record;
   step public.secret_scan;
@@ -33638,8 +31504,7 @@ begin
   elsif from_row is not null and not pg_input_is_valid(from_row, 'uuid') then
     perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
   end if;
-  select g.* into scanned from secrets.guarded_tables() g
-  where g.table_name >= from_table order by g.table_name limit 1;
+  select g.* into scanned from secrets.guarded_tables() g where g.table_name >= from_table order by g.table_name limit 1;
   if not found then
     perform identity.raise_error('L9VAL', 'after: must be the cursor of the step before', 'after');
   end if;
@@ -33653,7 +31518,8 @@ begin
       array(select row(%4$L, p.row_id, secrets.field_of(f.path), f.pattern, f.line, f."column")::public.stored_secret
         from page p cross join lateral secrets.find_in_document(p.fields, false) as f)
     from page$sql$,
-    scanned.key_column, (select string_agg(format('%1$L, t.%1$I', c), ', ') from unnest(scanned.columns) as c), scanned.guarded, scanned.table_name)
+    scanned.key_column, (select string_agg(format('%1$L, t.%1$I', c), ', ') from unnest(scanned.columns) as c), scanned.guarded,
+    scanned.table_name)
   into step.rows_scanned, row_ids, step.findings
   using case when scanned.table_name = from_table then from_row::uuid end, scan_for_secrets.max_rows;
   step.table_name := scanned.table_name;
@@ -33669,566 +31535,10 @@ begin
   return step;
 end
 $$;
-
-comment on function public.scan_for_secrets is
-  'Compares stored rows that the caller may read with the patterns for credentials, step by step: it returns the '
-  'ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For admins whose token '
-  'covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
-
-grant execute on function
-  secrets.require_scanner, secrets.guarded_tables, secrets.guarded_columns, secrets.find_in_idempotency_keys,
-  secrets.field_of
-to l9_admin;
+comment on function public.scan_for_secrets is 'Compares stored rows that the caller may read with the patterns for credentials, '
+  'step by step: it returns the ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For '
+  'admins whose token covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
+grant execute on function secrets.require_scanner, secrets.guarded_tables, secrets.guarded_columns,
+  secrets.find_in_idempotency_keys, secrets.field_of to l9_admin;
 grant execute on function public.scan_for_secrets to l9_admin;
---! EndIncluded 225-secret-scan/010-scan-for-secrets.sql
---! Included 230-legacy/000-schema.sql
-create schema legacy;
-comment on schema legacy is
-  'The import of memories from the old memory.* tables. Nothing here is granted to any caller.';
-grant usage on schema legacy to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 230-legacy/000-schema.sql
---! Included 230-legacy/010-legacy-ids.sql
--- What became of each row of the old tables. The functions of this chapter write and read it, and a trigger of
--- packet_store clears what it holds of deleted memories.
-
-create function legacy.tg_packet_store__forget_legacy()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
-begin
-  update legacy.legacy_ids i set source_hash = null, content_hash = null, leftover = null
-  from old_rows o
-  where i.new_id = o.packet_id;
-  return null;
-end
-$$;
-
-comment on function legacy.tg_packet_store__forget_legacy is
-  'When a memory is deleted, clears what the list of old ids holds of its content; the ids stay. Definer: nobody '
-  'else writes that list.';
-
-create table legacy.legacy_ids (
-  source text not null,
-  source_table text not null,
-  source_id text not null,
-  new_id uuid not null,
-  outcome text not null,
-  source_hash bytea,
-  content_hash bytea,
-  leftover jsonb,
-  moved_at timestamptz not null default clock_timestamp(),
-  primary key (source, source_table, source_id),
-  constraint legacy_outcome_known check (outcome in ('moved', 'merged', 'recorded')),
-  constraint legacy_hashes_sha256 check (octet_length(source_hash) = 32 and octet_length(content_hash) = 32)
-);
-
-create index legacy_ids_new_idx on legacy.legacy_ids (new_id);
-
-comment on table legacy.legacy_ids is
-  'What became of each row of the old tables. An entry outlives its memory, so that a memory deleted here is not '
-  'imported again.';
-comment on column legacy.legacy_ids.source is 'The database that the row came from.';
-comment on column legacy.legacy_ids.source_table is 'The old table, such as memory.long_term.';
-comment on column legacy.legacy_ids.source_id is 'The id of the row in the old table, as text.';
-comment on column legacy.legacy_ids.new_id is 'The memory (packet_id) or audit row (audit_id) that the row became.';
-comment on column legacy.legacy_ids.outcome is
-  'moved: the row became a memory of its own; merged: a memory with the same content already existed; recorded: the '
-  'row became a row of audit_log.';
-comment on column legacy.legacy_ids.source_hash is
-  'SHA-256 of the old content, unchanged (for an audit row, of the whole row). Null once the memory is deleted.';
-comment on column legacy.legacy_ids.content_hash is
-  'The content hash, computed like packet_store.content_hash. Null once the memory is deleted.';
-comment on column legacy.legacy_ids.leftover is
-  'For a merged row, what the existing memory does not contain: metadata, tags, unmapped columns. Null once the '
-  'memory is deleted.';
-comment on column legacy.legacy_ids.moved_at is 'When the row was imported.';
-
-call identity.keep_private('legacy.legacy_ids',
-  functions => 'The functions of schema legacy read and write it. Nobody else does.');
-
-create trigger _900_forget_legacy after delete on public.packet_store
-  referencing old table as old_rows
-  for each statement execute function legacy.tg_packet_store__forget_legacy();
--- There is no grant on legacy_ids: it names memories of every tenant and scope.
---! EndIncluded 230-legacy/010-legacy-ids.sql
---! Included 230-legacy/020-require-legacy-import.sql
--- The check that an import by l9-memory migrate-legacy is running. import_legacy() and import_legacy_audit() begin
--- with it.
--- These policies and the trigger have no effect unless is_legacy_import().
-
-create function legacy.require_legacy_import()
-returns void
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if not packets.is_legacy_import() then
-    perform identity.raise_error('L9SCP', 'only l9_owner may import old memories, through l9-memory migrate-legacy');
-  end if;
-end
-$$;
-
-comment on function legacy.require_legacy_import is 'Raises L9SCP unless is_legacy_import().';
---! EndIncluded 230-legacy/020-require-legacy-import.sql
---! Included 230-legacy/030-check-legacy.sql
--- Policies and a trigger of packet_store that replace those of every other write while an import runs, so that old
--- memories keep their writers and times.
-
-create policy definer_legacy_reads on public.packet_store for select to l9_owner
-  using ((select packets.is_legacy_import()));
-create policy definer_legacy_imports on public.packet_store for insert to l9_owner
-  with check ((select packets.is_legacy_import()));
-create policy definer_legacy_merges on public.packet_store for update to l9_owner
-  using ((select packets.is_legacy_import()));
-comment on policy definer_legacy_reads on public.packet_store is
-  'While l9_owner imports old memories, it searches for duplicates and compares what it imported.';
-comment on policy definer_legacy_imports on public.packet_store is
-  'While l9_owner imports old memories, it inserts them; tg_packet_store__check_legacy checks them.';
-comment on policy definer_legacy_merges on public.packet_store is
-  'While l9_owner imports old memories, an existing memory takes the longer life, the higher importance and the '
-  'tags of its duplicate.';
-
-create function legacy.tg_packet_store__check_legacy()
-returns trigger
-language plpgsql set search_path = ''
-as $$
-declare
-  has_projects boolean;
-begin
-  if not exists (
-    select from public.actors a
-    where a.tenant_id = new.tenant_id and a.creator = new.metadata ->> 'creator' and a.source = new.metadata ->> 'source') then
-    perform identity.raise_error('L9VAL', 'metadata: creator and source must be those of an actor of the tenant', 'metadata');
-  end if;
-  select s.is_project_scoped into has_projects from public.scopes s
-  where s.tenant_id = new.tenant_id and s.scope = new.scope;
-  if has_projects is null then
-    perform identity.raise_error('L9VAL', 'scope: must be a scope of the tenant', 'scope');
-  elsif has_projects <> (new.project_id is not null) then
-    perform identity.raise_error('L9VAL', 'project_id: required in a scope with projects, and not allowed in others', 'project_id');
-  end if;
-  return new;
-end
-$$;
-
-comment on function legacy.tg_packet_store__check_legacy is
-  'Checks an imported memory in place of the stamp and the scope check: its writer must be an actor of the tenant, '
-  'and its scope and project must fit together.';
-
-create trigger _300_check_legacy before insert or update on public.packet_store
-  for each row when (current_user = 'l9_owner' and packets.is_legacy_import())
-  execute function legacy.tg_packet_store__check_legacy();
---! EndIncluded 230-legacy/030-check-legacy.sql
---! Included 230-legacy/040-legacy-uuid.sql
--- The id that an old row gets if its own can't be used. classify_legacy_row() calls it.
-
-create function legacy.legacy_uuid(source text, source_table text, source_id text, created timestamptz)
-returns uuid
-language sql immutable parallel safe set search_path = ''
-begin atomic
-  with parts as (
-    select substring(pg_catalog.sha256(pg_catalog.convert_to(
-        pg_catalog.jsonb_build_array(source, source_table, source_id)::text, 'UTF8')) from 1 for 16) as hash,
-      substring(pg_catalog.int8send(greatest(0, floor(extract(epoch from created) * 1000))::bigint) from 3 for 6) as time
-  ), timed as (
-    select overlay(hash placing coalesce(time, '\x000000000000') from 1 for 6) as bytes from parts
-  ), versioned as (
-    select pg_catalog.set_byte(
-      pg_catalog.set_byte(bytes, 6, pg_catalog.get_byte(bytes, 6) & 15 | 112), 8, pg_catalog.get_byte(bytes, 8) & 63 | 128) as bytes
-    from timed
-  )
-  select pg_catalog.encode(bytes, 'hex')::uuid from versioned;
-end;
-
-comment on function legacy.legacy_uuid is
-  'The id for an old row whose own id is not a UUID or is already used: a version 7 UUID made of its time and a '
-  'hash of its origin. The same row always gets the same id.';
---! EndIncluded 230-legacy/040-legacy-uuid.sql
---! Included 230-legacy/050-classify-legacy-row.sql
--- Decides for each old row what an import does with it. preview_legacy() shows the answer and import_legacy() carries
--- it out, so that both agree.
-
--- Sequential scans are off because the plans are cached while the tables are still empty, and the tables then grow.
-create function legacy.classify_legacy_row(source text, source_table text, tenant_id uuid, records jsonb)
-returns table (
-  place bigint,
-  source_id text,
-  reason text,
-  packet_id uuid,
-  existing_id uuid,
-  first_place bigint,
-  first_packet_id uuid,
-  duplicate_key text,
-  packet_type text,
-  envelope jsonb,
-  provenance jsonb,
-  metadata jsonb,
-  leftover jsonb,
-  tags text[],
-  ttl timestamptz,
-  longest_ttl timestamptz,
-  importance real,
-  highest_importance real,
-  scope text,
-  project_id text,
-  user_id uuid,
-  created timestamptz,
-  updated timestamptz,
-  thread_id text,
-  correlation_id text,
-  session_id text,
-  trace_id text,
-  access_count bigint,
-  last_accessed timestamptz,
-  source_hash bytea,
-  content_hash bytea,
-  embedding text
-)
-language sql stable set search_path = '' set enable_seqscan = off set jit = off
-as $$
-  with input as materialized (
-    select e.place, r.*,
-      pg_catalog.sha256(pg_catalog.convert_to(r.content, 'UTF8')) as source_hash,
-      packets.content_hash(r.content) as content_hash, packets.text_identity(r.content) as text_identity,
-      octet_length(r.metadata::text) > packets.max_metadata_bytes() as has_much_metadata
-    from jsonb_array_elements(records) with ordinality as e (record, place)
-    cross join lateral jsonb_to_record(e.record) as r (
-      source_id text, id uuid, content text, hash text, kind text, scope text, project_id text, user_id uuid, tags text[],
-      importance real, ttl timestamptz, created timestamptz, updated timestamptz, thread_id text, correlation_id text,
-      session_id text, trace_id text, access_count bigint, last_accessed timestamptz, metadata jsonb, legacy jsonb,
-      embedding text)
-  ), trimmed as (
-    select g.*,
-      g.legacy || case when g.has_much_metadata then jsonb_build_object('metadata', g.metadata) else '{}' end as all_legacy,
-      case when g.has_much_metadata
-        then jsonb_build_object('creator', g.metadata -> 'creator', 'source', g.metadata -> 'source', 'agent', g.metadata -> 'agent')
-        else g.metadata
-      end as small_metadata
-    from input g
-  ), sized as (
-    select k.*, octet_length(jsonb_build_object('legacy', k.all_legacy)::text) as legacy_bytes,
-      -- What else makes a message a duplicate.
-      case when k.kind = 'message' then
-        jsonb_build_array(k.thread_id, extract(epoch from k.created), packets.speaker_of(k.kind, k.small_metadata, k.content)) end as turn
-    from trimmed k
-  ), used_ids as materialized (
-    select p.packet_id from public.packet_store p where p.packet_id = any (array(select g.id from input g))
-  ), same_content as materialized (
-    -- The hash is the only condition, so that the planner uses its index.
-    select p.packet_id, p.identity_hash, p.tenant_id, p.scope, p.project_id, p.branch, p.packet_type, p.org_id, p.user_id,
-      case when p.packet_type = 'message' then jsonb_build_array(p.thread_id, extract(epoch from p."timestamp"), p.speaker) end as turn
-    from public.packet_store p where p.identity_hash = any (array(select g.text_identity from input g))
-  ), classified as materialized (
-    select s.*, j.reason, a.packet_id as existing_id,
-      case
-        when s.id is not null and not exists (select from used_ids t where t.packet_id = s.id) then s.id
-        else legacy.legacy_uuid(classify_legacy_row.source, classify_legacy_row.source_table, s.source_id, s.created)
-      end as packet_id
-    from sized s
-    cross join lateral (
-      select case
-        when s.content is null or identity.is_blank(s.content) then 'blank'
-        when octet_length(s.content) > packets.max_content_bytes() then 'long'
-        when s.legacy_bytes > packets.max_envelope_bytes() then 'large'
-        when s.hash <> encode(s.source_hash, 'hex') then 'garbled'
-      end as reason
-    ) j
-    left join same_content a
-      on j.reason is null
-      and a.identity_hash = s.text_identity
-      and a.tenant_id = classify_legacy_row.tenant_id
-      and a.scope = s.scope
-      and a.project_id is not distinct from s.project_id
-      and a.branch is null
-      and a.packet_type = s.kind
-      and a.turn is not distinct from s.turn
-      and a.org_id is null
-      and a.user_id is not distinct from s.user_id
-  )
-  select f.place, f.source_id, f.reason, f.packet_id, f.existing_id,
-    first_value(f.place) over ordered, first_value(f.packet_id) over ordered,
-    encode(pg_catalog.sha256(f.text_identity || pg_catalog.convert_to(
-      (jsonb_build_array(f.scope, f.project_id, f.kind, f.user_id) || coalesce(f.turn, '[]'))::text, 'UTF8')), 'base64'),
-    f.kind,
-    jsonb_build_object('content', f.content)
-      || case when f.legacy_bytes > packets.max_metadata_bytes() then jsonb_build_object('legacy', f.all_legacy) else '{}' end,
-    jsonb_build_object('legacy', case
-      when f.legacy_bytes <= packets.max_metadata_bytes() then f.all_legacy
-      else jsonb_build_object('source', f.all_legacy -> 'source', 'table', f.all_legacy -> 'table', 'id', f.all_legacy -> 'id',
-        'more', 'envelope.legacy')
-    end),
-    f.small_metadata,
-    f.all_legacy || jsonb_build_object('metadata', f.metadata, 'tags', f.tags),
-    f.tags,
-    f.ttl, case when count(f.ttl) over duplicates = count(*) over duplicates then max(f.ttl) over duplicates end,
-    f.importance, max(f.importance) over duplicates,
-    f.scope, f.project_id, f.user_id, f.created, f.updated, f.thread_id, f.correlation_id, f.session_id, f.trace_id,
-    f.access_count, f.last_accessed, f.source_hash, f.content_hash, f.embedding
-  from classified f
-  window
-    duplicates as (partition by f.reason, f.text_identity, f.scope, f.project_id, f.kind, f.user_id, f.turn),
-    ordered as (duplicates order by f.place)
-$$;
-
-comment on function legacy.classify_legacy_row is
-  'What importing these old rows would do, with a reason for each row that can''t be imported; changes nothing. It '
-  'finds no duplicates unless is_legacy_import().';
---! EndIncluded 230-legacy/050-classify-legacy-row.sql
---! Included 230-legacy/060-preview-legacy.sql
--- What an import would do. l9-memory migrate-legacy calls it for a dry run.
-
-create type legacy.legacy_outcome as (
-  source_id text,
-  outcome text,
-  packet_id uuid,
-  duplicate_key text,
-  has_vector boolean
-);
-
-comment on type legacy.legacy_outcome is
-  'What became of an old row: moved or merged with the resulting memory and whether its vector was imported, or the '
-  'reason why it was not imported.';
-
-create function legacy.preview_legacy(source text, source_table text, tenant_id uuid, records jsonb)
-returns setof legacy.legacy_outcome
-language sql stable set search_path = ''
-as $$
-  select j.source_id,
-    case
-      when j.reason is not null then j.reason
-      when j.existing_id is not null or j.first_place < j.place then 'merged'
-      else 'moved'
-    end,
-    case when j.reason is null then coalesce(j.existing_id, j.first_packet_id) end,
-    j.duplicate_key,
-    false
-  from legacy.classify_legacy_row(source, source_table, tenant_id, records) j
-  order by j.place
-$$;
-
-comment on function legacy.preview_legacy is 'What import_legacy() would do; changes nothing.';
---! EndIncluded 230-legacy/060-preview-legacy.sql
---! Included 230-legacy/070-import-legacy.sql
--- Imports old memories, with one statement for each batch. l9-memory migrate-legacy calls import_legacy() until no
--- rows are left.
-
-create function legacy.import_legacy(
-  source text, source_table text, tenant_id uuid, records jsonb, model text, dimensions integer, is_present_model boolean)
-returns setof legacy.legacy_outcome
-language plpgsql volatile set search_path = '' set enable_seqscan = off set jit = off
-as $$
-#variable_conflict use_column
-declare
-  outcomes legacy.legacy_outcome[];
-begin
-  perform legacy.require_legacy_import();
-  with classified as materialized (
-    select j.*,
-      case when j.embedding is not null
-        then rtrim(j.embedding, ']') || repeat(',0', 1536 - import_legacy.dimensions) || ']' end as padded
-    from legacy.classify_legacy_row(import_legacy.source, import_legacy.source_table, import_legacy.tenant_id, records) j
-  ), all_tags as (
-    select t.first_place, array_agg(t.tag order by t.tag_place) as tags
-    from (
-      select j.first_place, btrim(tag.tag) as tag, min(j.place * 1000 + tag.place) as tag_place
-      from classified j, unnest(j.tags) with ordinality as tag (tag, place)
-      where j.reason is null and btrim(tag.tag) <> ''
-      group by 1, 2
-    ) t
-    group by t.first_place
-  ), inserted as (
-    insert into public.packet_store (
-      packet_id, packet_type, envelope, provenance, metadata, thread_id, tags, ttl, project_id, scope, importance_score,
-      access_count, last_accessed, tenant_id, user_id, correlation_id, session_id, trace_id, "timestamp", created_at, updated_at)
-    select j.packet_id, j.packet_type, j.envelope, j.provenance, j.metadata, j.thread_id, coalesce(t.tags[:packets.max_tags()], '{}'),
-      j.longest_ttl, j.project_id, j.scope, j.highest_importance, coalesce(j.access_count, 0), j.last_accessed,
-      import_legacy.tenant_id, j.user_id, j.correlation_id, j.session_id, j.trace_id,
-      coalesce(j.created, now()), coalesce(j.created, now()), coalesce(j.updated, j.created, now())
-    from classified j
-    left join all_tags t on t.first_place = j.place
-    where j.reason is null and j.existing_id is null and j.first_place = j.place
-    order by j.place
-    on conflict do nothing
-    returning packet_store.packet_id
-  ), improved as (
-    update public.packet_store p set
-      ttl = case when p.ttl is null or j.longest_ttl is null then null else greatest(p.ttl, j.longest_ttl) end,
-      importance_score = greatest(p.importance_score, j.highest_importance),
-      tags = (p.tags || array(select tag from unnest(t.tags) as tag where tag <> all (p.tags)))[:packets.max_tags()],
-      updated_at = clock_timestamp()
-    from classified j
-    left join all_tags t on t.first_place = j.place
-    where p.packet_id = j.existing_id and j.first_place = j.place
-      and (p.ttl < j.longest_ttl or (p.ttl is not null and j.longest_ttl is null)
-        or p.importance_score < j.highest_importance
-        or (cardinality(p.tags) < packets.max_tags() and not coalesce(t.tags, '{}') <@ p.tags))
-  ), results as (
-    select j.*, coalesce(j.existing_id, i.packet_id) as new_id,
-      case
-        when j.reason is not null then j.reason
-        when coalesce(j.existing_id, i.packet_id) is null then 'again'
-        when j.existing_id is not null or j.first_place < j.place then 'merged'
-        else 'moved'
-      end as outcome
-    from classified j
-    left join inserted i on i.packet_id = j.first_packet_id and j.reason is null
-  ), recorded as (
-    insert into legacy.legacy_ids (source, source_table, source_id, new_id, outcome, source_hash, content_hash, leftover)
-    select import_legacy.source, import_legacy.source_table, l.source_id, l.new_id, l.outcome, l.source_hash, l.content_hash,
-      case when l.outcome = 'merged' then l.leftover end
-    from results l
-    where l.outcome in ('moved', 'merged')
-  ), embedded as (
-    insert into public.memory_embeddings (
-      packet_id, embedding_type, model, vector, tenant_id, user_id, project_id, scope, ttl, correlation_id, session_id, trace_id)
-    select v.new_id, 'content', import_legacy.model, extensions.l2_normalize(v.vector), import_legacy.tenant_id, v.user_id,
-      v.project_id, v.scope, v.longest_ttl, v.correlation_id, v.session_id, v.trace_id
-    from (
-      select l.*, case when pg_input_is_valid(l.padded, 'extensions.vector(1536)') then l.padded::extensions.vector(1536) end as vector
-      from results l
-      where l.outcome = 'moved' and l.padded is not null
-    ) v
-    where extensions.vector_norm(v.vector) > 0
-    returning memory_embeddings.packet_id
-  )
-  select array_agg(row(l.source_id, l.outcome, l.new_id, l.duplicate_key, e.packet_id is not null)::legacy.legacy_outcome
-    order by l.place)
-  into outcomes
-  from results l
-  left join embedded e on e.packet_id = l.new_id and l.outcome = 'moved';
-
-  -- A memory whose vector was imported needs no embedding, unless its text is long and its chunks still do.
-  if is_present_model then
-    delete from embeddings.pending_embeddings q
-    using unnest(outcomes) o, public.packet_store p
-    where o.has_vector and q.packet_id = o.packet_id and q.model = import_legacy.model and p.packet_id = o.packet_id
-      and octet_length(p.envelope ->> 'content') <= 1000;
-  end if;
-  return query select o.* from unnest(outcomes) o;
-end
-$$;
-
-comment on function legacy.import_legacy is
-  'Imports old rows into packet_store and their vectors into memory_embeddings, and records what became of each, in '
-  'one transaction. It works only if is_legacy_import(): even with a grant, no other role could insert through it.';
---! EndIncluded 230-legacy/070-import-legacy.sql
---! Included 230-legacy/080-compare-legacy.sql
--- Compares old rows with what they became here. l9-memory migrate-legacy calls it to find what is new, and again to
--- verify the import.
-
-create function legacy.compare_legacy(source text, source_table text, source_ids text[], source_hashes text[])
-returns table (source_id text, state text)
-language sql stable set search_path = '' set enable_seqscan = off set jit = off
-as $$
-  with recorded as materialized (
-    select i.source_id, i.new_id, i.outcome, i.source_hash, i.content_hash, i.moved_at
-    from legacy.legacy_ids i
-    where i.source = compare_legacy.source and i.source_table = compare_legacy.source_table
-      and i.source_id = any (source_ids)
-  ), present as materialized (
-    select p.packet_id, p.content_hash, packets.content_hash(p.envelope ->> 'content') as hash_now, p.updated_at
-    from public.packet_store p
-    where p.packet_id = any (array(select k.new_id from recorded k))
-  )
-  select o.source_id,
-    case
-      when k.source_id is null then 'new'
-      when k.outcome = 'recorded' and encode(k.source_hash, 'hex') is distinct from o.hash then 'changed'
-      when k.outcome = 'recorded' then 'kept'
-      when h.packet_id is null then 'gone'
-      when encode(k.source_hash, 'hex') is distinct from o.hash then 'changed'
-      when h.hash_now = k.content_hash and h.content_hash = k.content_hash then 'kept'
-      when h.updated_at > k.moved_at then 'edited'
-      else 'different'
-    end
-  from unnest(source_ids, source_hashes) with ordinality as o (source_id, hash, place)
-  left join recorded k on k.source_id = o.source_id
-  left join present h on h.packet_id = k.new_id
-  order by o.place
-$$;
-
-comment on function legacy.compare_legacy is
-  'The state of old rows, given their ids and the hashes of their contents: new (not imported), kept (identical '
-  'here), edited (changed here since), gone (deleted here since), changed (changed in the old table after the '
-  'import), or different, which should not occur.';
-
-create function legacy.compare_legacy_actors(source text, source_table text, writers jsonb)
-returns table (source_id text)
-language sql stable set search_path = '' set enable_seqscan = off set jit = off
-as $$
-  select w.source_id
-  from jsonb_to_recordset(writers) as w (
-    source_id text, occurred_at timestamptz, caller text, creator text, source text, tool_name text)
-  join legacy.legacy_ids i
-    on i.source = compare_legacy_actors.source and i.source_table = compare_legacy_actors.source_table and i.source_id = w.source_id
-  left join public.audit_log a on i.outcome = 'recorded' and a.audit_id = i.new_id and a.occurred_at = w.occurred_at
-  left join public.packet_store p on i.outcome = 'moved' and p.packet_id = i.new_id
-  where i.outcome = 'recorded'
-      and (a.caller, a.creator, a.source, a.tool_name) is distinct from (w.caller, w.creator, w.source, w.tool_name)
-    or p.packet_id is not null
-      and (p.metadata ->> 'creator', p.metadata ->> 'source') is distinct from (w.creator, w.source)
-$$;
-
-comment on function legacy.compare_legacy_actors is
-  'The ids of those of the given imported rows whose audit row or memory names other writers than given: caller, '
-  'creator, source and tool_name of an audit row (found by occurred_at), creator and source of a memory. Merged '
-  'rows keep the writer of the memory that they were merged into, and are not compared.';
---! EndIncluded 230-legacy/080-compare-legacy.sql
---! Included 230-legacy/090-import-legacy-audit.sql
--- Imports the rows of the old audit tables. l9-memory migrate-legacy calls import_legacy_audit() after the memories,
--- so that audit rows refer to them.
-
-create function legacy.write_legacy_audit(tenant_id uuid, rows jsonb)
-returns void
-language sql volatile set search_path = ''
-begin atomic
-  insert into public.audit_log (
-    audit_id, occurred_at, operation, table_name, row_id, tenant_id, project_id, scope, status, sqlstate, details)
-  select r.audit_id, r.occurred_at, r.operation, r.table_name, r.row_id, tenant_id, r.project_id, r.scope,
-    case when r.sqlstate is null then 'success' else 'error' end, r.sqlstate,
-    coalesce(r.details, '{}') || jsonb_build_object(
-      'caller', r.caller, 'creator', r.creator, 'source', r.source, 'tool_name', r.tool_name)
-  from jsonb_to_recordset(rows) as r (
-    audit_id uuid, occurred_at timestamptz, operation text, table_name text, row_id uuid, project_id text, scope text,
-    caller text, creator text, source text, tool_name text, sqlstate text, details jsonb);
-end;
-
-comment on function legacy.write_legacy_audit is
-  'Adds rows of the old audit tables to audit_log with their original times and callers. Only import_legacy_audit() '
-  'calls it.';
-
--- A row about an old memory gets the id that the memory has here, if the list of old ids names exactly one.
-create function legacy.import_legacy_audit(source text, source_table text, tenant_id uuid, records jsonb)
-returns bigint
-language plpgsql volatile set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  rows jsonb;
-begin
-  perform legacy.require_legacy_import();
-  -- An audit row about an old memory is attached to the memory it became.
-  select jsonb_agg(e.record || jsonb_build_object(
-    'audit_id', uuidv7(),
-    'row_id', coalesce(
-      (select (array_agg(i.new_id))[1] from legacy.legacy_ids i
-        where i.source = import_legacy_audit.source
-          and i.source_table = any (array(select jsonb_array_elements_text(e.record -> 'row_tables')))
-          and i.source_id = e.record ->> 'row'
-        having count(*) = 1),
-      case when pg_input_is_valid(e.record ->> 'row', 'uuid') then (e.record ->> 'row')::uuid end)))
-  into rows
-  from jsonb_array_elements(records) as e (record);
-
-  perform legacy.write_legacy_audit(import_legacy_audit.tenant_id, rows);
-  insert into legacy.legacy_ids (source, source_table, source_id, new_id, outcome, source_hash)
-  select import_legacy_audit.source, import_legacy_audit.source_table, r.source_id, r.audit_id, 'recorded', decode(r.hash, 'hex')
-  from jsonb_to_recordset(rows) as r (source_id text, audit_id uuid, hash text);
-  return jsonb_array_length(records);
-end
-$$;
-
-comment on function legacy.import_legacy_audit is
-  'Imports old audit rows into audit_log and records which, in one transaction. It works only if '
-  'is_legacy_import().';
--- There is no grant on any function of this schema: l9_owner owns them.
---! EndIncluded 230-legacy/090-import-legacy-audit.sql
+--! EndIncluded 220-forgetting/110-scan-for-secrets.sql
