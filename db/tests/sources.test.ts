@@ -11,10 +11,12 @@ const files = globSync('schema/*/*.sql', { cwd: root })
     chapter: basename(dirname(path)),
     text: readFileSync(join(root, path), 'utf8'),
   }));
+/** The schema of a chapter: 010-identity has the schema identity. */
+const schemaOf = (chapter: string) => chapter.slice(4).replaceAll('-', '_');
 /** The chapter that creates a name: a helper's schema, or a table or function of the schema public. */
 const chapterOf = new Map<string, string>();
 for (const { chapter, text } of files) {
-  for (const [, schema] of text.matchAll(/^create schema (\w+)/gm)) chapterOf.set(schema!, chapter);
+  chapterOf.set(schemaOf(chapter), chapter);
   for (const [, name] of text.matchAll(
     /^create (?:table|view|materialized view|function|procedure|type) (public\.\w+)/gm,
   ))
@@ -70,6 +72,22 @@ describe('db/schema', () => {
     expect(replaced).toStrictEqual([]);
   });
 
+  it('lists its chapters in parts, in 000-chapters.sql and in the README', () => {
+    const [, ...parts] = readFileSync(join(root, 'schema/000-chapters.sql'), 'utf8').split(/^-- (?=[A-Z][\w ]+$)/m);
+    const listed = parts.map((part) => ({
+      part: /^[\w ]+/.exec(part)![0],
+      // The schemas partitions and cortex hold tables and views of the chapters audit and views.
+      schemas: [...part.matchAll(/^create schema (\w+);/gm)].map(([, schema]) => schema!).filter((schema) => chapterOf.has(schema)),
+    }));
+    const chapters = [...new Set(files.map(({ chapter }) => chapter))];
+    expect(listed.flatMap(({ schemas }) => schemas)).toStrictEqual(chapters.map(schemaOf));
+    const readme = readFileSync(join(root, 'README.md'), 'utf8');
+    for (const { part, schemas } of listed) {
+      const names = schemas.map((schema) => chapters.find((chapter) => schemaOf(chapter) === schema)!.slice(4));
+      expect(readme).toContain(`| ${part} | ${names.join(', ')} |`);
+    }
+  });
+
   it('numbers chapters and files by their order', () => {
     const misnumbered = files
       .map(({ path }) => path)
@@ -82,16 +100,13 @@ describe('db/schema', () => {
       expect(readFileSync(join(root, 'schema', chapter, 'README.md'), 'utf8')).toMatch(/^# \w/);
   });
 
-  // 000-schema.sql only creates the schema of its chapter, whose comment says what it is for.
-  const commented = files.filter(({ path }) => !path.endsWith('000-schema.sql'));
-
   it('opens each file with a sentence on what it holds', () => {
-    const silent = commented.filter(({ text }) => !/^-- [\s\S]*?\.$/m.test(/^(?:-- .*\n)*/.exec(text)![0]));
+    const silent = files.filter(({ text }) => !/^-- [\s\S]*?\.$/m.test(/^(?:-- .*\n)*/.exec(text)![0]));
     expect(silent.map(({ path }) => path)).toStrictEqual([]);
   });
 
   it('says of each function of more than 30 lines how it works, above it', () => {
-    const long = commented.flatMap(({ path, text }) =>
+    const long = files.flatMap(({ path, text }) =>
       functionsOf(text)
         .filter(({ lines }) => lines > 30)
         .map((found) => ({ path, ...found })),

@@ -1,23 +1,113 @@
 --! Previous: -
---! Hash: sha1:7b0caea91412b271ebc5c0fade8474d3c71db0cb
+--! Hash: sha1:d28a133cedbaeefe5c9ef1dfa66354c19cf23e70
 --! Message: the first schema
 
 --! split: 1-current.sql
---! Included 010-identity/000-schema.sql
+--! Included 000-chapters.sql
+-- The table of contents: a schema for each chapter, in reading order; the chapter's folder has its name. Helpers stand in these
+-- schemas, which GraphQL does not show, and callers may execute only what is granted to them one by one. The API is in public.
+
 -- This stands before the first function, so that no function is executable unless a later line grants it.
 alter default privileges revoke execute on functions from public;
 
+-- Who
 create schema identity;
 comment on schema identity is
-  'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller. Not exposed over '
-  'GraphQL; callers can execute only the functions granted to them one by one.';
-grant usage on schema public, identity to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'Who is calling: claims, actors, scopes, and the functions through which every policy learns the caller.';
+create schema audit;
+comment on schema audit is 'Writing, sealing, verifying and exporting the audit log.';
+create schema partitions;
+comment on schema partitions is
+  'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are read through the partitioned '
+  'table.';
+create schema administration;
+comment on schema administration is 'Creating and changing tenants, orgs, users, scopes, actors and API keys.';
+
+-- Words and secrets
+create schema words;
+comment on schema words is 'Turns texts into the words that a search compares.';
+create schema secrets;
+comment on schema secrets is 'Finds secrets in texts and keeps them out of the tables.';
+
+-- Memories
+create schema kinds;
+comment on schema kinds is
+  'Rules of the kinds of memories: their fields, what makes two the same, when they are locked and when they leave.';
+create schema packets;
+comment on schema packets is 'Helpers of packet_store, the table of memories: checks, stamps, hashes and triggers.';
+create schema ranking;
+comment on schema ranking is 'Ranking by words: the statistics of what a caller may read, and the scan of the index of words.';
+create schema embeddings;
+comment on schema embeddings is 'Embedding models, vectors, and the queues of memories that wait for vectors.';
+create schema duplicates;
+comment on schema duplicates is 'Functions that find near-duplicate memories and decide what a save does about them.';
+create schema importance;
+comment on schema importance is 'The access log, feedback, and the importance of a memory.';
+create schema documents;
+comment on schema documents is 'Functions that cut the Markdown of documents into sections and keep them.';
+create schema memories;
+comment on schema memories is 'Helpers of the functions that save, read, change and delete memories.';
+
+-- Knowledge
+create schema derived;
+comment on schema derived is
+  'Shared by all tables whose rows are derived from memories: their triggers, and the lock of the source memory.';
+create schema fields;
+comment on schema fields is 'The index of structured fields: which fields of envelopes a tenant has indexed, and their values.';
+create schema entities;
+comment on schema entities is 'Names of entities and their aliases.';
+create schema events;
+comment on schema events is 'Event and reasoning-trace rows that are filled from memories.';
+create schema tasks;
+comment on schema tasks is 'The log of background job runs.';
+create schema facts;
+comment on schema facts is 'Facts, their evidence, and which fact superseded which.';
+create schema graph;
+comment on schema graph is 'Relationships between entities, and walks over them.';
+create schema standing;
+comment on schema standing is 'Whose word a memory in an answer is, and what has superseded it.';
+
+-- Finding
+create schema search;
+comment on schema search is 'Search: retrievers, fusion of their scores, and the form of the answer.';
+create schema find;
+comment on schema find is 'memory_find: routes, the ranking, confidence and suggestions.';
+
+-- Learning
+create schema world_model;
+comment on schema world_model is 'The world model: an event log of insights, folded into entities.';
+create schema reflection;
+comment on schema reflection is 'Lessons and reflections on tasks.';
+create schema summaries;
+comment on schema summaries is 'Summaries of memories, and the audiences that may read them.';
+create schema extraction;
+comment on schema extraction is 'Facts and relationships that a chat model finds, and its token budget.';
+
+-- Keeping
+create schema access;
+comment on schema access is 'Explaining access: the access matrix and explain_access().';
+create schema archive;
+comment on schema archive is 'Sessions that are kept for good: what is stored of them, their keys and their bytes.';
+create schema views;
+comment on schema views is 'Materialized views and their refresh. Callers read the views only through functions.';
+create schema cortex;
+comment on schema cortex is
+  'The tables of the older system as read-only views, under the policies of what they show. New programs read decisions, issues '
+  'and the other views of kinds, and the tables of schema public.';
+create schema forgetting;
+comment on schema forgetting is 'Erasure of memories and subjects, and tombstones.';
+grant usage on schema public, identity, audit, partitions, administration, words, secrets, kinds, packets, embeddings, duplicates,
+  importance, documents, memories, derived, entities, events, tasks, facts, graph, search, world_model, reflection, summaries,
+  extraction, access, archive, views, forgetting to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant usage on schema graphile_migrate to l9_worker;
+grant usage on schema ranking to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
+grant usage on schema public, identity, packets, words to l9_searcher;
+grant usage on schema fields, standing, find, cortex to l9_agent, l9_admin, l9_platform_admin;
 
 -- A gateway without owner rights checks here whether all migrations have run.
-grant usage on schema graphile_migrate to l9_worker;
 
 grant select on graphile_migrate.migrations to l9_worker;
---! EndIncluded 010-identity/000-schema.sql
+--! EndIncluded 000-chapters.sql
 --! Included 010-identity/010-raise-error.sql
 -- Raises the documented errors: triggers, checks and operations of all chapters call raise_error().
 
@@ -1256,19 +1346,6 @@ comment on function identity.default_branch is
   'applies to the caller''s default project, or to every project if there is no default one. Null means every branch.';
 grant execute on function identity.default_branch to l9_agent, l9_admin;
 --! EndIncluded 010-identity/220-default-project.sql
---! Included 020-audit/000-schema.sql
-create schema audit;
-comment on schema audit is
-  'Writing, sealing, verifying and exporting the audit log. Not exposed over GraphQL; callers can execute only the functions '
-  'granted to them one by one.';
-grant usage on schema audit to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-
-create schema partitions;
-comment on schema partitions is
-  'Monthly partitions of audit_log and memory_access_log. No role has a grant on them: rows are read through the partitioned '
-  'table.';
-grant usage on schema partitions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 020-audit/000-schema.sql
 --! Included 020-audit/010-month-partitions.sql
 -- Monthly partitions of audit_log and memory_access_log. A job of the gateway creates them ahead of time; the
 -- functions that detach or drop a past month call require_past_partition().
@@ -1545,9 +1622,7 @@ comment on function audit.actor_of is
   'them, and the references of its call.';
 
 -- Inlined, too.
-create function audit.audit_actor()
-returns jsonb
-language sql stable parallel safe
+create function audit.audit_actor() returns jsonb language sql stable parallel safe
 return audit.actor_of(identity.current_identity());
 comment on function audit.audit_actor is 'The present caller as the details of every audit row name it.';
 
@@ -2355,13 +2430,6 @@ grant execute on function audit.audit_export to l9_admin, l9_platform_admin;
 
 grant execute on function public.export_audit to l9_admin, l9_platform_admin;
 --! EndIncluded 020-audit/170-export-audit.sql
---! Included 030-administration/000-schema.sql
-create schema administration;
-comment on schema administration is
-  'Creating and changing tenants, orgs, users, scopes, actors and API keys. Not exposed over GraphQL; callers can execute only '
-  'the functions granted to them one by one.';
-grant usage on schema administration to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 030-administration/000-schema.sql
 --! Included 030-administration/010-require-administrator.sql
 -- Requires an administrator and says what it may change and grant. The functions of administrators begin with these.
 
@@ -3363,12 +3431,7 @@ comment on function administration.table_sizes is
   'tell about hidden rows, are revoked from every role but the owner.';
 grant execute on function administration.block_reads, administration.table_sizes to l9_worker;
 --! EndIncluded 030-administration/170-database-statistics.sql
---! Included 035-words/000-schema.sql
-create schema words;
-comment on schema words is 'Turns texts into the words that a search compares. They are not exposed over GraphQL.';
-grant usage on schema words to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 035-words/000-schema.sql
---! Included 035-words/010-languages.sql
+--! Included 040-words/010-languages.sql
 -- The languages of memories and the configuration of PostgreSQL for each. Triggers, settings and searches ask which
 -- there are, and parse() asks for the configuration.
 
@@ -3389,8 +3452,8 @@ return ('pg_catalog.' || case when language <> 'none' and language = any (words.
 comment on function words.text_config is
   'The text search configuration of a language. none and unknown languages have the configuration simple.';
 grant execute on function words.text_config, words.languages to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 035-words/010-languages.sql
---! Included 035-words/012-characters.sql
+--! EndIncluded 040-words/010-languages.sql
+--! Included 040-words/012-characters.sql
 -- What characters are for words: those that nobody sees, those that separate words, and those that are words of their own. They
 -- are told by their code points alone, so that the result does not depend on the database's locale.
 
@@ -3456,8 +3519,8 @@ comment on function words.cleaned is
   'quotation marks.';
 grant execute on function words.invisible_characters, words.without_invisible, words.symbol_characters, words.symbols,
   words.cleaned to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 035-words/012-characters.sql
---! Included 035-words/014-fold.sql
+--! EndIncluded 040-words/012-characters.sql
+--! Included 040-words/014-fold.sql
 -- The plain forms of words with accents and other marks. The parser adds them beside the words as they are written, in texts and
 -- in queries, so that each finds the other and what is written alike comes first. The tables stand here, because an extension
 -- that removes accents is not part of the embedded engine.
@@ -3523,8 +3586,8 @@ end;
 comment on function words.plain_forms is
   'The words of a text that have plain forms, in lower case, with each of these: both forms of fold().';
 grant execute on function words.to_lower, words.fold, words.plain_forms to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 035-words/014-fold.sql
---! Included 035-words/020-character-pairs.sql
+--! EndIncluded 040-words/014-fold.sql
+--! Included 040-words/020-character-pairs.sql
 -- The words of scripts without spaces, such as Chinese and Thai: pairs of characters, which parse() adds to the other
 -- words.
 
@@ -3560,8 +3623,8 @@ comment on function words.character_pairs is
   'Each pair of adjacent characters of scripts without spaces, and characters that stand alone. If keeps_single is true, every '
   'character is listed by itself too, without a position, so that a query of one character finds it.';
 grant execute on function words.unspaced_characters, words.character_pairs to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 035-words/020-character-pairs.sql
---! Included 035-words/030-identifiers.sql
+--! EndIncluded 040-words/020-character-pairs.sql
+--! Included 040-words/030-identifiers.sql
 -- How paths, versions, camelCase names and other identifiers become words. parse() calls these functions.
 
 -- Identifiers are recognised by ASCII letters alone, so that the result does not depend on the database's locale.
@@ -3621,8 +3684,8 @@ comment on function words.whole_identifiers is
   'paths and the major and minor numbers of versions.';
 grant execute on function words.has_identifiers, words.separate_identifiers, words.split_camel_case, words.whole_identifiers to
   l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 035-words/030-identifiers.sql
---! Included 035-words/040-parse.sql
+--! EndIncluded 040-words/030-identifiers.sql
+--! Included 040-words/040-parse.sql
 -- Turns a text into the words by which it is found. of_memory() and of_query() both call parse(), so that their words
 -- match.
 
@@ -3682,8 +3745,8 @@ comment on function words.parse is
   'symbols, and pairs of characters of scripts without spaces. For a query, single characters are left out where there are '
   'pairs.';
 grant execute on function words.stems, words.parse to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 035-words/040-parse.sql
---! Included 035-words/045-case-hash.sql
+--! EndIncluded 040-words/040-parse.sql
+--! Included 040-words/045-case-hash.sql
 -- What case and indentation mean in a text: commands, identifiers, paths and code. packets.text_identity() and
 -- kinds.identity_of() call it, so that "grep -v" and "grep -V" are two memories while prose is compared in any case.
 
@@ -3763,8 +3826,8 @@ comment on function words.case_hash is
   'units, and indented blocks. Null for prose, which says the same in any case.';
 grant execute on function words.telling_case, words.may_tell_case, words.telling_lines, words.case_hash to l9_agent,
   l9_admin, l9_worker;
---! EndIncluded 035-words/045-case-hash.sql
---! Included 035-words/050-date-words.sql
+--! EndIncluded 040-words/045-case-hash.sql
+--! Included 040-words/050-date-words.sql
 -- The words of a date, so that a query for a day or month finds a memory. of_memory() and the trigger that sets
 -- packet_store.words call date_words().
 
@@ -3793,8 +3856,8 @@ comment on function words.date_words is
   'Year, month, day, weekday and date of a time in UTC, so that a query for "Friday", "May 2023" or "2023-05-12" finds it. They '
   'have no positions, so each counts as occurring once. Null if the time is infinite.';
 grant execute on function words.date_words to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 035-words/050-date-words.sql
---! Included 035-words/060-of-memory.sql
+--! EndIncluded 040-words/050-date-words.sql
+--! Included 040-words/060-of-memory.sql
 -- The words by which a memory is found. The trigger that sets packet_store.words calls of_memory(), as do searches
 -- that look at earlier versions.
 
@@ -3859,8 +3922,8 @@ comment on function words.of_memory is
   'many words, the end is left out.';
 grant execute on function words.max_piece_characters, words.max_lexemes, words.max_word_bytes, words.of_content, words.of_memory
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 035-words/060-of-memory.sql
---! Included 035-words/070-of-query.sql
+--! EndIncluded 040-words/060-of-memory.sql
+--! Included 040-words/070-of-query.sql
 -- The words of a query, in the form that the words of memories have. Searches, suggestions and the search for
 -- near-duplicates call of_query_in().
 
@@ -3911,8 +3974,8 @@ comment on function words.forms_in_query is
   'Whoever has one of them has the word.';
 grant execute on function words.of_query, words.of_query_in, words.forms_in_query to l9_agent, l9_admin, l9_platform_admin,
   l9_worker;
---! EndIncluded 035-words/070-of-query.sql
---! Included 035-words/080-index-text.sql
+--! EndIncluded 040-words/070-of-query.sql
+--! Included 040-words/080-index-text.sql
 -- What the BM25 indexes of packet_store hold: hashes of words in place of the words. The indexes and walk_words()
 -- call index_text(), a generated column calls length().
 
@@ -3943,8 +4006,8 @@ comment on function words.length is
   'How many words a text has, stop words excepted. Words without positions, such as those of the date, count once, as they do in '
   'a search.';
 grant execute on function words.index_token, words.index_text, words.length to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 035-words/080-index-text.sql
---! Included 035-words/090-detect-language.sql
+--! EndIncluded 040-words/080-index-text.sql
+--! Included 040-words/090-detect-language.sql
 -- Guesses the language of a text. The trigger that chooses the language of a memory calls detect_language().
 
 create function words.script_of(language text) returns text language sql immutable parallel safe
@@ -3979,15 +4042,8 @@ comment on function words.detect_language is
   'That one of the languages in which a text is probably written: by its script, then by its stop words; the first one if both '
   'leave it open.';
 grant execute on function words.script_of, words.detect_language to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 035-words/090-detect-language.sql
---! Included 036-secrets/000-schema.sql
-create schema secrets;
-comment on schema secrets is
-  'Finds secrets in texts and keeps them out of the tables. Not exposed over GraphQL; callers can execute only the functions '
-  'granted to them one by one.';
-grant usage on schema secrets to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 036-secrets/000-schema.sql
---! Included 036-secrets/010-secret-patterns.sql
+--! EndIncluded 040-words/090-detect-language.sql
+--! Included 050-secrets/010-secret-patterns.sql
 -- The patterns by which secrets are found: built-in ones, and those that register_secret_pattern() adds for a tenant.
 -- find_in_text() and redact_text() compare texts with them.
 
@@ -4057,8 +4113,8 @@ call identity.protect_tenant_rows('public.secret_patterns', has_built_in => true
 
 grant select on public.secret_patterns to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_secret_pattern() checks the values, and a trigger audits them.
---! EndIncluded 036-secrets/010-secret-patterns.sql
---! Included 036-secrets/015-token-formats.sql
+--! EndIncluded 050-secrets/010-secret-patterns.sql
+--! Included 050-secrets/015-token-formats.sql
 -- The formats of providers' tokens: one row each, from which the built-in patterns for tokens are made. A provider is added or
 -- corrected here.
 create function secrets.literal(keyword text) returns text language sql immutable parallel safe set search_path = ''
@@ -4300,8 +4356,8 @@ create function secrets.keywords_of(format secrets.token_format) returns text[] 
 return nullif(coalesce(format.markers, format.starts), '{}');
 comment on function secrets.keywords_of is
   'Texts, one of which stands in every token of a format; null if they are too short to look for.';
---! EndIncluded 036-secrets/015-token-formats.sql
---! Included 036-secrets/016-labels.sql
+--! EndIncluded 050-secrets/015-token-formats.sql
+--! Included 050-secrets/016-labels.sql
 -- How people note secrets for each other: labels in several languages, what stands between label and value, and commands that
 -- take a password.
 create function secrets.labels_of_passwords() returns text
@@ -4408,8 +4464,8 @@ return (
 comment on function secrets.passwords_in_columns is
   'A regular expression for the password in the first row of a table of Markdown or CSV, in one of its first six columns. Its '
   'capturing group is the password.';
---! EndIncluded 036-secrets/016-labels.sql
---! Included 036-secrets/017-disguises.sql
+--! EndIncluded 050-secrets/016-labels.sql
+--! Included 050-secrets/017-disguises.sql
 -- Secrets that are written so that no pattern matches them: in letters that look like others, with characters that are not seen
 -- between them, encoded, set apart or cut by line breaks. find_in_text() and redact_text() undo this before they compare a text
 -- with the patterns.
@@ -4506,8 +4562,8 @@ comment on function secrets.words_apart is
 create function secrets.join_words(content text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.regexp_replace(content, '[\\=]?\s[\s>]*', '', 'g');
 comment on function secrets.join_words is 'What words_apart() matches, without the spaces and line breaks.';
---! EndIncluded 036-secrets/017-disguises.sql
---! Included 036-secrets/020-built-in-patterns.sql
+--! EndIncluded 050-secrets/017-disguises.sql
+--! Included 050-secrets/020-built-in-patterns.sql
 -- The built-in patterns for secrets, and the regular expressions that several of them share. The quick tests are made
 -- from these rows.
 
@@ -4711,8 +4767,8 @@ insert into public.secret_patterns (name, finds, hint, expression, verification,
     'session', 'the usual forms of notes'),
   ('any-long-token', 'every 32 or more letters and digits in a row, hashes and ids of commits, too', '[A-Za-z0-9]{32}',
     '[A-Za-z0-9]{32,}', 'any', 'session', 'length');
---! EndIncluded 036-secrets/020-built-in-patterns.sql
---! Included 036-secrets/025-public-identifiers.sql
+--! EndIncluded 050-secrets/020-built-in-patterns.sql
+--! Included 050-secrets/025-public-identifiers.sql
 -- Public identifiers that look as random as a secret: addresses and transactions of chains, decentralised
 -- identifiers, and identifiers of contents and peers. The verification of matches asks is_public_identifier().
 create function secrets.decode_base58(
@@ -4810,8 +4866,8 @@ return value ~ '^(?:0[xX](?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})|did:[a-z0-9]+:.*)$'
 comment on function secrets.is_public_identifier is
   'True if a text is an address or a hash of a chain, a decentralised identifier, or an identifier of contents: all of them may '
   'be known.';
---! EndIncluded 036-secrets/025-public-identifiers.sql
---! Included 036-secrets/030-verify.sql
+--! EndIncluded 050-secrets/025-public-identifiers.sql
+--! Included 050-secrets/030-verify.sql
 -- Tells a secret from what only looks like one: what a match of a pattern must pass besides. The searches for secrets
 -- in texts and documents call passes() for each match.
 
@@ -5045,8 +5101,8 @@ begin
 end $$;
 comment on function secrets.passes is
   'True if a match of a pattern also passes its verification. whole is the match, part the secret in it.';
---! EndIncluded 036-secrets/030-verify.sql
---! Included 036-secrets/040-secret-settings.sql
+--! EndIncluded 050-secrets/030-verify.sql
+--! Included 050-secrets/040-secret-settings.sql
 -- What a tenant does with a secret in a write. set_secret_settings() writes the row, and the guard reads it.
 
 create table public.secret_settings (
@@ -5083,8 +5139,8 @@ create trigger _500_audit after insert or update on public.secret_settings
 create trigger _500_audit after insert or update on public.secret_patterns
   for each row when (new.tenant_id is not null) execute function administration.tg__audit_identity(
     'pattern_id', 'name', 'finds', 'expression', 'keywords', 'hint', 'severity', 'is_active');
---! EndIncluded 036-secrets/040-secret-settings.sql
---! Included 036-secrets/050-secret-exceptions.sql
+--! EndIncluded 050-secrets/040-secret-settings.sql
+--! Included 050-secrets/050-secret-exceptions.sql
 -- Texts that a tenant knows to be harmless. register_secret_exception() writes them, and is_excepted() compares
 -- findings with them.
 
@@ -5133,8 +5189,8 @@ grant select on public.secret_exceptions to l9_agent, l9_admin, l9_platform_admi
 
 create trigger _500_audit after insert or update on public.secret_exceptions
   for each row execute function administration.tg__audit_identity('exception_id', 'pattern', 'is_active');
---! EndIncluded 036-secrets/050-secret-exceptions.sql
---! Included 036-secrets/060-quick-tests.sql
+--! EndIncluded 050-secrets/050-secret-exceptions.sql
+--! Included 050-secrets/060-quick-tests.sql
 -- Quick tests that tell which texts may hold a secret. The guard calls needs_look() on every write, before any
 -- pattern is tried.
 
@@ -5289,8 +5345,8 @@ return case
 end;
 comment on function secrets.severities_for is
   'Which patterns a tenant''s writes or, if is_strict, its sessions are compared with.';
---! EndIncluded 036-secrets/060-quick-tests.sql
---! Included 036-secrets/070-find-in-text.sql
+--! EndIncluded 050-secrets/060-quick-tests.sql
+--! Included 050-secrets/070-find-in-text.sql
 -- Finds or replaces the secrets of one text. The functions for documents, find_secrets() and the audit log call
 -- find_in_text() or redact_text().
 
@@ -5631,8 +5687,8 @@ begin
   end if;
 end $$;
 comment on function secrets.redact_text is 'A text with each secret replaced by [redacted: pattern], and how many were replaced.';
---! EndIncluded 036-secrets/070-find-in-text.sql
---! Included 036-secrets/080-find-in-document.sql
+--! EndIncluded 050-secrets/070-find-in-text.sql
+--! Included 050-secrets/080-find-in-document.sql
 -- Finds or replaces the secrets of a JSON document at any depth. The guard, archives of sessions, the scan of stored
 -- rows and the audit log call these functions.
 
@@ -5798,8 +5854,8 @@ comment on function secrets.redact_document is
   'A document with each secret replaced by [redacted: pattern], and how many were replaced. Definer: compares with the patterns '
   'and exceptions of the caller''s tenant alone.';
 grant execute on function secrets.find_in_document, secrets.redact_document to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 036-secrets/080-find-in-document.sql
---! Included 036-secrets/090-find-secrets.sql
+--! EndIncluded 050-secrets/080-find-in-document.sql
+--! Included 050-secrets/090-find-secrets.sql
 -- Looks for secrets in a text of the caller, without storing it. Agents and admins call find_secrets() in psql or
 -- GraphQL.
 
@@ -5847,8 +5903,8 @@ comment on function public.find_secrets is
   'everything that a session must not hold. It returns the names of the patterns and the places of the first 1000, never the '
   'text. Errors: L9LIM, L9AUT. Definer: compares with the patterns and exceptions of the caller''s tenant alone.';
 grant execute on function public.find_secrets to l9_agent, l9_admin;
---! EndIncluded 036-secrets/090-find-secrets.sql
---! Included 036-secrets/100-guard.sql
+--! EndIncluded 050-secrets/090-find-secrets.sql
+--! Included 050-secrets/100-guard.sql
 -- Refuses, redacts or audits secrets in what callers write. guard_table() gives a table the trigger for it; functions
 -- for saves and documents call check_texts(), refuse_in() and as_stored().
 
@@ -5881,8 +5937,7 @@ return pg_catalog.regexp_replace(pg_catalog.regexp_replace(path, '^\$\.', ''), '
 comment on function secrets.field_of is 'The path of a finding in a row as an error names it.';
 
 -- The settings of the tenant decide: redact all, refuse at the first finding, or audit up to 1000 of them.
-create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, redacts boolean)
-returns jsonb
+create function secrets.guard(fields jsonb, tenant_id uuid, table_name text, operation text, redacts boolean) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   on_secret text;
@@ -6060,12 +6115,12 @@ begin
     (select string_agg(format('%I', c), ', ') from unnest(all_columns) as c), guarded, name);
 end $$;
 comment on procedure secrets.guard_table is
-  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns '
-  'whenever they are written. except_columns are left out; redacts is false for a table whose texts cannot be '
-  'replaced, where they are refused instead, and refused_columns names the columns of another table of which this is '
-  'true; then_do is run after texts were redacted.';
---! EndIncluded 036-secrets/100-guard.sql
---! Included 036-secrets/110-query-texts.sql
+  'Guards a table with a column tenant_id: its texts, arrays of texts and documents are compared with the patterns whenever they '
+  'are written. except_columns are left out; redacts is false for a table whose texts cannot be replaced, where they are refused '
+  'instead, and refused_columns names the columns of another table of which this is true; then_do is run after texts were '
+  'redacted.';
+--! EndIncluded 050-secrets/100-guard.sql
+--! Included 050-secrets/110-query-texts.sql
 -- The trigger of audit_query_texts that replaces secrets in the text of a search before it is kept.
 
 create function secrets.tg_audit_query_texts__redact() returns trigger
@@ -6082,8 +6137,8 @@ comment on function secrets.tg_audit_query_texts__redact is
 
 create trigger _100_redact before insert or update of query on public.audit_query_texts
   for each row execute function secrets.tg_audit_query_texts__redact();
---! EndIncluded 036-secrets/110-query-texts.sql
---! Included 036-secrets/120-administer-secrets.sql
+--! EndIncluded 050-secrets/110-query-texts.sql
+--! Included 050-secrets/120-administer-secrets.sql
 -- Sets what a tenant takes for a secret and what it does with one. Admins call the public functions in psql or
 -- GraphQL.
 
@@ -6293,8 +6348,8 @@ comment on function public.deactivate_secret_exception is
   'Definer: this function is the only way to write exceptions.';
 grant execute on function public.set_secret_settings, public.register_secret_pattern, public.deactivate_secret_pattern,
   public.register_secret_exception, public.deactivate_secret_exception to l9_admin, l9_platform_admin;
---! EndIncluded 036-secrets/120-administer-secrets.sql
---! Included 036-secrets/135-redact-texts.sql
+--! EndIncluded 050-secrets/120-administer-secrets.sql
+--! Included 050-secrets/135-redact-texts.sql
 -- Replaces secrets in documents: audit.as_kept() calls it for what a caller named, before an audit row is written.
 
 create function secrets.redact_texts(value jsonb, tenant_id uuid, own_test text, severities text[]) returns jsonb
@@ -6321,8 +6376,8 @@ end $$;
 comment on function secrets.redact_texts is
   'A document with the secrets in its texts and keys replaced. The name of a member does not make its value a secret: the audit '
   'log is full of ids of keys and tokens.';
---! EndIncluded 036-secrets/135-redact-texts.sql
---! Included 036-secrets/140-audit-refusal.sql
+--! EndIncluded 050-secrets/135-redact-texts.sql
+--! Included 050-secrets/140-audit-refusal.sql
 -- Audits a call that was refused or failed. The gateway calls audit_refusal() after the rollback, and memory_store()
 -- calls it for items that it refused.
 
@@ -6356,8 +6411,8 @@ comment on function audit.audit_refusal is
   'Audits a call that was refused or failed. The gateway calls it after the transaction of the call, with its audit row, was '
   'rolled back. A caller can only report its own failures. Secrets in what it named are replaced. Definer: writes audit_log.';
 grant execute on function audit.audit_refusal to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 036-secrets/140-audit-refusal.sql
---! Included 036-secrets/150-audit-graphql-read.sql
+--! EndIncluded 050-secrets/140-audit-refusal.sql
+--! Included 050-secrets/150-audit-graphql-read.sql
 -- Audits what one GraphQL request read. The gateway calls it before it sends the answer.
 
 create function audit.audit_graphql_read(
@@ -6391,15 +6446,8 @@ comment on function audit.audit_graphql_read is
   'rows have only one. The gateway sends the answer only after this row was written. Definer: writes audit_log. A caller can '
   'only add rows about itself, and secrets in what it named are replaced.';
 grant execute on function audit.audit_graphql_read to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 036-secrets/150-audit-graphql-read.sql
---! Included 037-kinds/000-schema.sql
-create schema kinds;
-comment on schema kinds is
-  'Rules of the kinds of memories: their fields, what makes two the same, when they are locked and when they leave. Not exposed '
-  'over GraphQL; callers can execute only the functions granted to them one by one.';
-grant usage on schema kinds to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 037-kinds/000-schema.sql
---! Included 037-kinds/010-memory-kinds.sql
+--! EndIncluded 050-secrets/150-audit-graphql-read.sql
+--! Included 060-kinds/010-memory-kinds.sql
 -- The kinds of memories that have rules. register_memory_kind() writes a tenant's own; triggers and saves read the
 -- rules with rules_of().
 
@@ -6494,8 +6542,8 @@ grant select on public.memory_kinds to l9_agent, l9_admin, l9_platform_admin;
 create trigger _500_audit after insert or update on public.memory_kinds
   for each row when (new.tenant_id is not null)
       execute function administration.tg__audit_identity('kind_id', 'kind', 'purpose', 'rules');
---! EndIncluded 037-kinds/010-memory-kinds.sql
---! Included 037-kinds/020-memory-kind-fields.sql
+--! EndIncluded 060-kinds/010-memory-kinds.sql
+--! Included 060-kinds/020-memory-kind-fields.sql
 -- The fields of each kind with rules. define_fields() writes them and computes from them the rules that triggers
 -- read.
 
@@ -6557,8 +6605,8 @@ call identity.protect_tenant_rows('public.memory_kind_fields', has_built_in => t
 grant select on public.memory_kind_fields to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: register_memory_kind() writes them, and the audit of the kind holds all
 -- its rules.
---! EndIncluded 037-kinds/020-memory-kind-fields.sql
---! Included 037-kinds/030-check-fields.sql
+--! EndIncluded 060-kinds/020-memory-kind-fields.sql
+--! Included 060-kinds/030-check-fields.sql
 -- Checks the fields of a memory by the rules of its kind. The trigger apply_kind of packet_store calls
 -- check_fields().
 
@@ -6698,8 +6746,8 @@ comment on function kinds.check_fields is
   'that breaks one.';
 grant execute on function kinds.field_time, kinds.with_article, kinds.check_parts, kinds.check_value, kinds.check_fields to
   l9_agent, l9_admin, l9_worker;
---! EndIncluded 037-kinds/030-check-fields.sql
---! Included 037-kinds/040-text-of.sql
+--! EndIncluded 060-kinds/030-check-fields.sql
+--! Included 060-kinds/040-text-of.sql
 -- What follows from the fields of a memory by the rules of its kind: content, identity, archiving and expiry. The
 -- trigger apply_kind of packet_store and the functions that save call these.
 
@@ -6794,8 +6842,8 @@ comment on function kinds.with_end is
   'out, and without it where the memory is opened again.';
 grant execute on function kinds.as_text, kinds.text_of, kinds.is_met, kinds.identity_of, kinds.moment_after, kinds.with_end to
   l9_agent, l9_admin, l9_worker;
---! EndIncluded 037-kinds/040-text-of.sql
---! Included 037-kinds/050-check-locked.sql
+--! EndIncluded 060-kinds/040-text-of.sql
+--! Included 060-kinds/050-check-locked.sql
 -- Refuses changes of what a kind has locked, such as the text of an accepted decision. Triggers of packet_store and
 -- store_body() call these functions.
 
@@ -6841,8 +6889,8 @@ comment on function kinds.check_locked is
   'Raises L9IMM, naming the field and what to do instead, if a change of fields is one that the kind no longer allows.';
 comment on function kinds.raise_locked is 'Raises L9IMM for a locked field, with what its kind says can be done instead.';
 grant execute on function kinds.check_locked, kinds.raise_locked to l9_agent, l9_admin, l9_worker;
---! EndIncluded 037-kinds/050-check-locked.sql
---! Included 037-kinds/060-rules-of.sql
+--! EndIncluded 060-kinds/050-check-locked.sql
+--! Included 060-kinds/060-rules-of.sql
 -- The rules of a kind, for triggers and for functions that save; and the built-in kinds, for the tools that the
 -- gateway lists.
 
@@ -6866,8 +6914,8 @@ end;
 comment on function kinds.built_in is
   'The built-in kinds, for the gateway''s list of tools. Definer: jobs have no privilege on memory_kinds.';
 grant execute on function kinds.built_in to l9_worker;
---! EndIncluded 037-kinds/060-rules-of.sql
---! Included 037-kinds/070-define-kind.sql
+--! EndIncluded 060-kinds/060-rules-of.sql
+--! Included 060-kinds/070-define-kind.sql
 -- Writes the fields of a kind and computes its rules. The migration calls define_fields() for the built-in kinds, and
 -- register_memory_kind() for those of tenants.
 
@@ -6956,8 +7004,8 @@ end $$;
 comment on function kinds.define_fields is
   'Replaces the fields of a kind by those of a checked list of objects (field, type, is_required, choices, max_length, '
   'sha256_of, parts, meaning) and computes its rules.';
---! EndIncluded 037-kinds/070-define-kind.sql
---! Included 037-kinds/080-built-in-kinds.sql
+--! EndIncluded 060-kinds/070-define-kind.sql
+--! Included 060-kinds/080-built-in-kinds.sql
 -- The built-in kinds, each with its rules and fields. The migration inserts them by a procedure that it drops at the
 -- end.
 
@@ -7106,8 +7154,8 @@ call kinds.define_built_in('pr_context', 'A pull request and what it is about.',
   {"field": "merged_at", "type": "timestamp", "max_length": 40, "meaning": "When it was merged; 30 days later it expires."}]');
 
 drop procedure kinds.define_built_in(text, text, jsonb, jsonb);
---! EndIncluded 037-kinds/080-built-in-kinds.sql
---! Included 037-kinds/090-register-memory-kind.sql
+--! EndIncluded 060-kinds/080-built-in-kinds.sql
+--! Included 060-kinds/090-register-memory-kind.sql
 -- Registers a kind of memories of a tenant, after a check of every rule. Admins call register_memory_kind() in psql
 -- or GraphQL.
 
@@ -7303,81 +7351,54 @@ comment on function public.register_memory_kind is
   'their next change. For admins with an unlimited token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is '
   'the only way to write kinds.';
 grant execute on function public.register_memory_kind to l9_admin, l9_platform_admin;
---! EndIncluded 037-kinds/090-register-memory-kind.sql
---! Included 040-packets/000-schema.sql
-create schema packets;
-comment on schema packets is
-  'Helpers of packet_store, the table of memories: checks, stamps, hashes and triggers. They are not exposed over '
-  'GraphQL; callers may execute only the functions granted one by one.';
-grant usage on schema packets to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/000-schema.sql
---! Included 040-packets/010-tenant-buckets.sql
+--! EndIncluded 060-kinds/090-register-memory-kind.sql
+--! Included 070-packets/010-tenant-buckets.sql
 -- A ranked index scan (BM25, HNSW) has to skip the rows of other tenants. Tenants are therefore hashed into 16 partial
 -- indexes, and a search scans that of its own tenant. More would slow planning, which examines each. The embedded engine
 -- practically always has one tenant, so it uses one.
 
-create function packets.is_embedded_engine()
-returns boolean
-language sql immutable parallel safe set search_path = ''
+create function packets.is_embedded_engine() returns boolean language sql immutable parallel safe set search_path = ''
 return pg_catalog.version() like '%wasm%';
-
 comment on function packets.is_embedded_engine is
-  'True on PostgreSQL compiled to WebAssembly (the embedded engine). It usually serves one person, and indexes '
-  'half-precision vectors several times slower than full ones.';
+  'True on PostgreSQL compiled to WebAssembly (the embedded engine). It usually serves one person, and indexes half-precision '
+  'vectors several times slower than full ones.';
 
-create function packets.bucket_mask()
-returns integer
-language sql immutable parallel safe set search_path = ''
+create function packets.bucket_mask() returns integer language sql immutable parallel safe set search_path = ''
 return case when packets.is_embedded_engine() then 0 else 15 end;
-
 comment on function packets.bucket_mask is 'The bits of a tenant id''s hash that select its bucket.';
 
-create function packets.tenant_buckets()
-returns integer[]
-language sql immutable parallel safe set search_path = ''
+create function packets.tenant_buckets() returns integer[] language sql immutable parallel safe set search_path = ''
 return array(select generate_series(0, packets.bucket_mask()));
-
 comment on function packets.tenant_buckets is 'All bucket numbers.';
 
-create function packets.tenant_bucket(tenant_id uuid)
-returns integer
-language sql immutable parallel safe set search_path = ''
+create function packets.tenant_bucket(tenant_id uuid) returns integer language sql immutable parallel safe set search_path = ''
 return pg_catalog.uuid_hash(tenant_id) & packets.bucket_mask();
-
 comment on function packets.tenant_bucket is 'The bucket of a tenant.';
 
-create function packets.in_bucket(alias text, bucket integer)
-returns text
+create function packets.in_bucket(alias text, bucket integer) returns text
 language sql immutable strict parallel safe set search_path = ''
 -- Only built-in functions, so that the planner can match the condition with that of the index.
 return pg_catalog.format('(pg_catalog.uuid_hash(%stenant_id) & %s) = %s',
   case when alias <> '' then alias || '.' end, packets.bucket_mask(), bucket);
-
 comment on function packets.in_bucket is
-  'The SQL condition that selects the partial index of a bucket. Pass an empty alias when creating the index '
-  'itself.';
-
-grant execute on function
-  packets.is_embedded_engine, packets.bucket_mask, packets.tenant_buckets, packets.tenant_bucket, packets.in_bucket
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/010-tenant-buckets.sql
---! Included 040-packets/030-job-session.sql
+  'The SQL condition that selects the partial index of a bucket. Pass an empty alias when creating the index itself.';
+grant execute on function packets.is_embedded_engine, packets.bucket_mask, packets.tenant_buckets, packets.tenant_bucket,
+  packets.in_bucket to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 070-packets/010-tenant-buckets.sql
+--! Included 070-packets/030-job-session.sql
 -- Tells whether a background job saves a memory. The conditions of triggers of packet_store call it, because a job
 -- has no identity that they could stamp or check.
 
-create function packets.is_job_writing()
-returns boolean
-language sql stable parallel safe set search_path = ''
+create function packets.is_job_writing() returns boolean language sql stable parallel safe set search_path = ''
 return current_user = 'l9_owner' and identity.current_role_name() = 'l9_worker';
-
 comment on function packets.is_job_writing is
-  'True if a background job, which has no identity, saves a memory: the statement runs in a function of l9_owner '
-  'and the session''s own role is l9_worker. The policies of packet_store decide which memories the job may save.';
+  'True if a background job, which has no identity, saves a memory: the statement runs in a function of l9_owner and the '
+  'session''s own role is l9_worker. The policies of packet_store decide which memories the job may save.';
 
 -- Triggers call this as the writing role, so it must be executable. It returns false for them and grants nothing.
 grant execute on function packets.is_job_writing to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/030-job-session.sql
---! Included 040-packets/040-limits.sql
+--! EndIncluded 070-packets/030-job-session.sql
+--! Included 070-packets/040-limits.sql
 -- The limits of a memory, each in one place. No search_path is set, so that calls are inlined as constants.
 
 create function packets.max_content_bytes() returns integer language sql immutable parallel safe return 1048576;
@@ -7391,51 +7412,41 @@ create function packets.max_time_ahead() returns interval language sql immutable
 
 comment on function packets.max_content_bytes is 'The maximum size of a content: 1 MiB.';
 comment on function packets.max_envelope_bytes is 'The maximum size of the envelope without its content: 256 KiB.';
-comment on function packets.max_metadata_bytes is
-  'The maximum size of metadata, routing and provenance, each: 64 KiB.';
+comment on function packets.max_metadata_bytes is 'The maximum size of metadata, routing and provenance, each: 64 KiB.';
 comment on function packets.max_reference_bytes is
   'The maximum size of a thread, correlation, session or trace id, and of a tag.';
 comment on function packets.max_tags is 'The maximum number of tags.';
 comment on function packets.max_parents is 'The maximum number of parents.';
-comment on function packets.max_time_ahead is
-  'How far the event time of a memory may lie after the time of saving: 5 minutes.';
+comment on function packets.max_time_ahead is 'How far the event time of a memory may lie after the time of saving: 5 minutes.';
 comment on function packets.kind_pattern is
   'The pattern of the name of a kind: a lower-case word of letters, digits and _, at most 63 characters.';
-
-grant execute on function
-  packets.max_content_bytes, packets.max_envelope_bytes, packets.max_metadata_bytes, packets.max_reference_bytes,
-  packets.max_tags, packets.max_parents, packets.max_time_ahead, packets.kind_pattern
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/040-limits.sql
---! Included 040-packets/045-where.sql
+grant execute on function packets.max_content_bytes, packets.max_envelope_bytes, packets.max_metadata_bytes,
+  packets.max_reference_bytes, packets.max_tags, packets.max_parents, packets.max_time_ahead, packets.kind_pattern to l9_agent,
+  l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 070-packets/040-limits.sql
+--! Included 070-packets/045-where.sql
 -- Conditions on the structured fields of envelopes. They are compiled to values, a path and ranges of times, and never to SQL, so
 -- that functions of other roles can apply them too.
 
 create type packets.time_condition as (path jsonpath, range tstzrange);
-
 comment on type packets.time_condition is 'Some time at this path lies in this range.';
 
 create type packets.where_condition as (path jsonpath, times packets.time_condition[]);
-
 comment on type packets.where_condition is
-  'A compiled where. path: a predicate on the envelope; times: ranges of times, each of which must hold. Null: no '
-  'such condition.';
+  'A compiled where. path: a predicate on the envelope; times: ranges of times, each of which must hold. Null: no such '
+  'condition.';
 
-create function packets.has_times(envelope jsonb, times packets.time_condition[])
-returns boolean
+create function packets.has_times(envelope jsonb, times packets.time_condition[]) returns boolean
 language sql immutable parallel safe set search_path = ''
 return not exists (
   select from pg_catalog.unnest(times) as t
   where not exists (
     select from pg_catalog.jsonb_path_query(envelope, t.path, silent => true) as found (value)
     where kinds.field_time(found.value) operator(pg_catalog.<@) t.range));
-
 comment on function packets.has_times is 'True if an envelope has a time in each of these ranges.';
 
-create function packets.field_path(field text)
-returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function packets.field_path(field text) returns text
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if field !~ '^[^.]+([.][^.]+){0,7}$' or octet_length(field) > 200 then
     perform identity.raise_error('L9VAL',
@@ -7446,16 +7457,12 @@ begin
   return (
     select '$' || string_agg('.' || to_json(n.name)::text, '' order by n.place)
     from string_to_table(field, '.') with ordinality as n (name, place));
-end
-$$;
-
+end $$;
 comment on function packets.field_path is
   'The path of a field, such as status or address.city, in an envelope. Raises L9VAL for a text that names none.';
 
-create function packets.check_operand(operator text, operand jsonb)
-returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function packets.check_operand(operator text, operand jsonb) returns void
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   type constant text := jsonb_typeof(operand);
 begin
@@ -7473,36 +7480,25 @@ begin
     perform identity.raise_error('L9VAL',
       format('where: %s takes a number, a date or a time as in 2026-12-31T23:59:59Z', operator), 'where');
   end if;
-end
-$$;
-
+end $$;
 comment on function packets.check_operand is
   'Raises L9VAL for an operator that a where does not know, or a value that it does not take.';
 
-create function packets.operators_of(wanted jsonb)
-returns jsonb
-language sql immutable parallel safe set search_path = ''
+create function packets.operators_of(wanted jsonb) returns jsonb language sql immutable parallel safe set search_path = ''
 return case pg_catalog.jsonb_typeof(wanted)
   when 'object' then wanted
   when 'array' then pg_catalog.jsonb_build_object('in', wanted)
   else pg_catalog.jsonb_build_object('eq', wanted) end;
+comment on function packets.operators_of is 'What a where says of a field, in its long form: a value means eq, a list means in.';
 
-comment on function packets.operators_of is
-  'What a where says of a field, in its long form: a value means eq, a list means in.';
-
-create function packets.is_day(operand jsonb)
-returns boolean
-language sql immutable parallel safe
+create function packets.is_day(operand jsonb) returns boolean language sql immutable parallel safe
 return pg_catalog.length(operand #>> '{}') = 10;
-
 comment on function packets.is_day is
   'True if the time that a condition names is a day: what is later than it, or not, is so by its end.';
 
 -- Bounds that are times become ranges; every other test becomes a part of one predicate of jsonpath.
-create function packets.compile_where("where" jsonb)
-returns packets.where_condition
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+create function packets.compile_where("where" jsonb) returns packets.where_condition
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   signs constant jsonb := '{"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}';
   field record;
@@ -7558,70 +7554,50 @@ begin
   end loop;
   answer.path := nullif(array_to_string(predicates, ' && '), '')::jsonpath;
   return answer;
-end
-$$;
-
+end $$;
 comment on function packets.compile_where is
-  'Compiles conditions on fields of the envelope, all of which must hold: {"status": "open", "kind": ["a", "b"], '
-  '"priority": {"gte": 2, "lt": 5}, "due": {"lt": "2026-12-01"}, "owner.name": {"exists": true}}. Null if there is '
-  'none. A field that holds a list matches if one of its elements does. Raises L9VAL or L9LIM.';
+  'Compiles conditions on fields of the envelope, all of which must hold: {"status": "open", "kind": ["a", "b"], "priority": '
+  '{"gte": 2, "lt": 5}, "due": {"lt": "2026-12-01"}, "owner.name": {"exists": true}}. Null if there is none. A field that holds '
+  'a list matches if one of its elements does. Raises L9VAL or L9LIM.';
 
-create function packets.where_conditions(alias text, condition packets.where_condition)
-returns text
+create function packets.where_conditions(alias text, condition packets.where_condition) returns text
 language sql immutable parallel safe set search_path = ''
 return nullif(pg_catalog.concat_ws(' and ',
   case when (condition).path is not null then
     pg_catalog.format('%I.envelope operator(pg_catalog.@@) %L::pg_catalog.jsonpath', alias, (condition).path) end,
   case when (condition).times is not null then
     pg_catalog.format('packets.has_times(%I.envelope, %L::packets.time_condition[])', alias, (condition).times) end), '');
-
 comment on function packets.where_conditions is
   'The SQL of a compiled where, on a table that has an envelope; null if there is no condition.';
-
-grant execute on function
-  kinds.field_time, packets.is_day, packets.field_path, packets.check_operand, packets.operators_of,
-  packets.compile_where, packets.where_conditions
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-grant execute on function
-  kinds.field_time, packets.has_times
-to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
---! EndIncluded 040-packets/045-where.sql
---! Included 040-packets/047-tags.sql
+grant execute on function kinds.field_time, packets.is_day, packets.field_path, packets.check_operand, packets.operators_of,
+  packets.compile_where, packets.where_conditions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function kinds.field_time, packets.has_times to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
+--! EndIncluded 070-packets/045-where.sql
+--! Included 070-packets/047-tags.sql
 -- How tags are written and compared: normalise() keeps the clean form of each, searches compare the keys.
 
-create function packets.clean_tag(tag text)
-returns text
-language sql immutable parallel safe set search_path = ''
+create function packets.clean_tag(tag text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.regexp_replace(pg_catalog.normalize(tag, 'NFC'), '^[\s\u00a0\u3000]+|[\s\u00a0\u3000]+$', '', 'g');
-
 comment on function packets.clean_tag is 'A tag as it is stored: in NFC, without white space around it.';
 
-create function packets.tag_keys(tags text[])
-returns text[]
+create function packets.tag_keys(tags text[]) returns text[]
 language sql stable parallel safe
 -- Inlined, and without a query in it: a search compares the tags of many rows.
-return pg_catalog.string_to_array(pg_catalog.lower(pg_catalog.array_to_string(tags, E'\x1f') collate pg_catalog.pg_c_utf8), E'\x1f');
-
+return pg_catalog.string_to_array(
+  pg_catalog.lower(pg_catalog.array_to_string(tags, E'\x1f') collate pg_catalog.pg_c_utf8), E'\x1f');
 comment on function packets.tag_keys is 'Stored tags in the form in which they are compared: in lower case.';
 
-create function packets.wanted_tag_keys(tags text[])
-returns text[]
-language sql stable strict parallel safe set search_path = ''
+create function packets.wanted_tag_keys(tags text[]) returns text[] language sql stable strict parallel safe set search_path = ''
 return packets.tag_keys(array(select packets.clean_tag(t.tag) from pg_catalog.unnest(tags) as t (tag)));
-
 comment on function packets.wanted_tag_keys is 'Tags that a caller asks for, cleaned, in the form in which they are compared.';
-
-grant execute on function
-  packets.clean_tag, packets.tag_keys, packets.wanted_tag_keys
-to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
---! EndIncluded 040-packets/047-tags.sql
---! Included 040-packets/050-content-hash.sql
+grant execute on function packets.clean_tag, packets.tag_keys, packets.wanted_tag_keys to l9_agent, l9_admin, l9_platform_admin,
+  l9_worker, l9_searcher;
+--! EndIncluded 070-packets/047-tags.sql
+--! Included 070-packets/050-content-hash.sql
 -- The hash by which two contents count as the same. Triggers of packet_store store it, and saves look for duplicates
 -- by it.
 
-create function packets.content_hash(content text)
-returns bytea
-language sql immutable parallel safe strict set search_path = ''
+create function packets.content_hash(content text) returns bytea language sql immutable parallel safe strict set search_path = ''
 return (
   select pg_catalog.sha256(pg_catalog.convert_to(
     pg_catalog.lower(pg_catalog.btrim(
@@ -7633,14 +7609,12 @@ return (
     select case when pg_catalog.octet_length(content) = pg_catalog.length(content) then content
       else pg_catalog.normalize(content, 'NFC') end as text
     offset 0) c);
-
 comment on function packets.content_hash is
-  'SHA-256 of a text in NFC after trimming, collapsing white space and lower-casing it. Two contents with equal '
-  'hashes have the same words; text_identity() tells whether they say the same.';
-
+  'SHA-256 of a text in NFC after trimming, collapsing white space and lower-casing it. Two contents with equal hashes have the '
+  'same words; text_identity() tells whether they say the same.';
 grant execute on function packets.content_hash to l9_agent, l9_admin;
---! EndIncluded 040-packets/050-content-hash.sql
---! Included 040-packets/052-text-identity.sql
+--! EndIncluded 070-packets/050-content-hash.sql
+--! Included 070-packets/052-text-identity.sql
 -- What makes two texts the same: the words of a text in any case, and what case and indentation mean in it. All that asks
 -- whether a memory says the same as another one calls text_identity(); content_hash() tells only whether the words have changed.
 
@@ -7649,56 +7623,45 @@ language sql immutable parallel safe strict set search_path = ''
 return (
   select case when t.case_hash is null then content_hash else pg_catalog.sha256(content_hash || t.case_hash) end
   from (select words.case_hash(content) as case_hash offset 0) as t);
-
 comment on function packets.identity_of_hash is 'The text_identity() of a text whose content_hash() is known.';
 
-create function packets.text_identity(content text) returns bytea
-language sql immutable parallel safe strict set search_path = ''
+create function packets.text_identity(content text) returns bytea language sql immutable parallel safe strict set search_path = ''
 return packets.identity_of_hash(packets.content_hash(content), content);
-
 comment on function packets.text_identity is
-  'The content_hash of prose; of a text in which case or indentation tells, SHA-256 of its content_hash and its '
-  'case_hash.';
-
+  'The content_hash of prose; of a text in which case or indentation tells, SHA-256 of its content_hash and its case_hash.';
 grant execute on function packets.identity_of_hash, packets.text_identity to l9_agent, l9_admin, l9_worker;
---! EndIncluded 040-packets/052-text-identity.sql
---! Included 040-packets/060-audience-id.sql
+--! EndIncluded 070-packets/052-text-identity.sql
+--! Included 070-packets/060-audience-id.sql
 -- The hash of who can read a row. Facts, relationships, the world model and the counts of words are kept for each
 -- audience.
 
-create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text)
-returns uuid
+create function packets.audience_id(tenant_id uuid, org_id uuid, user_id uuid, project_id text, scope text) returns uuid
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(pg_catalog.convert_to(
   -- None of the values can contain the separator.
   tenant_id::text || '|' || coalesce(org_id::text, '') || '|' || coalesce(user_id::text, '') || '|' || scope || '|'
     || coalesce(project_id, ''), 'UTF8')), 1, 16), 'hex')::uuid;
-
 comment on function packets.audience_id is
   'Hash of tenant, org, user, project and scope. Rows with equal values are visible to the same callers.';
-
 grant execute on function packets.audience_id to l9_agent, l9_admin, l9_worker;
---! EndIncluded 040-packets/060-audience-id.sql
---! Included 040-packets/062-attestations.sql
+--! EndIncluded 070-packets/060-audience-id.sql
+--! Included 070-packets/062-attestations.sql
 -- The fields by which somebody vouches for a memory. They belong to the text that they were given for, and name nobody but the
 -- writer. The triggers of packet_store call these functions for the envelope and the metadata.
 
 create function packets.attesting_fields() returns text[] language sql immutable parallel safe
 return array['approved_at', 'approved_by', 'last_verified_at', 'owner', 'reviewed_at', 'reviewed_by', 'verified_at',
   'verified_by'];
-
 comment on function packets.attesting_fields is
-  'The fields of an envelope or of metadata that vouch for the text of a memory: who approved, reviewed, verified '
-  'or keeps it, and when.';
+  'The fields of an envelope or of metadata that vouch for the text of a memory: who approved, reviewed, verified or keeps it, '
+  'and when.';
 
 create function packets.naming_fields() returns text[] language sql immutable parallel safe
 return array['approved_by', 'owner', 'reviewed_by', 'verified_by'];
-
 comment on function packets.naming_fields is 'Those of attesting_fields() that name somebody.';
 
 create function packets.check_named(field text, value jsonb, me identity.identity) returns void
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 begin
   if exists (
     select from jsonb_path_query(value, 'strict $.** ? (@.type() == "string")') as v
@@ -7706,15 +7669,12 @@ begin
     perform identity.raise_error('L9OWN', format(
       '%s: names another agent or administrator, and only that one can say so; leave it out, or name a person', field), field);
   end if;
-end
-$$;
-
+end $$;
 comment on function packets.check_named is
   'Raises L9OWN if a field that vouches for a memory names an actor other than the caller.';
 
 create function packets.keep_attestations(given jsonb, former jsonb, is_other_text boolean, me identity.identity) returns jsonb
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   field text;
   kept jsonb := given;
@@ -7731,37 +7691,28 @@ begin
     end if;
   end loop;
   return kept;
-end
-$$;
-
+end $$;
 comment on function packets.keep_attestations is
-  'The envelope or metadata of a memory without the attestations that its text has lost: where somebody else '
-  'changes the text, those that stand there already fall, and those that come with it stay. Raises L9OWN if an '
-  'agent names another actor.';
-
-grant execute on function
-  packets.attesting_fields, packets.naming_fields, packets.check_named, packets.keep_attestations
-to l9_agent, l9_admin;
---! EndIncluded 040-packets/062-attestations.sql
---! Included 040-packets/065-speaker-of.sql
+  'The envelope or metadata of a memory without the attestations that its text has lost: where somebody else changes the text, '
+  'those that stand there already fall, and those that come with it stay. Raises L9OWN if an agent names another actor.';
+grant execute on function packets.attesting_fields, packets.naming_fields, packets.check_named, packets.keep_attestations to
+  l9_agent, l9_admin;
+--! EndIncluded 070-packets/062-attestations.sql
+--! Included 070-packets/065-speaker-of.sql
 -- Who said what a memory says. The generated column packet_store.speaker calls speaker_of(), and save_memory()
 -- compares turns of conversations by it.
 
-create function packets.words_before_a_colon()
-returns text[]
-language sql immutable parallel safe
+create function packets.words_before_a_colon() returns text[] language sql immutable parallel safe
 return array[
   'a', 'action', 'attention', 'cc', 'caution', 'conclusion', 'data', 'date', 'details', 'e.g.', 'edit', 'error', 'example',
     'file', 'from', 'ftp',
   'fw', 'fwd', 'fyi', 'hint', 'http', 'https', 'i.e.', 'important', 'info', 'mailto', 'nb', 'n.b.', 'note', 'notes', 'p.s.', 'ps',
     'q',
   'question', 'answer', 're', 'reminder', 'result', 'subject', 'summary', 'tip', 'tldr', 'to', 'todo', 'update', 'warning'];
-
 comment on function packets.words_before_a_colon is
   'Words that often begin a text before a colon and name nobody, such as note, re and warning.';
 
-create function packets.named_speaker(content text)
-returns text
+create function packets.named_speaker(content text) returns text
 language sql immutable parallel safe
 begin atomic
   -- The first word may be written anyhow ("user", "l-cto"). A following word does not begin with a lower-case letter, so that
@@ -7777,22 +7728,17 @@ begin atomic
   ) n
   where length(n.name) <= 60 and lower(n.name) <> all (packets.words_before_a_colon());
 end;
-
 comment on function packets.named_speaker is
-  'The name that begins a text before a colon, as in "Ann: good morning": at most 60 characters, on the first line, '
-  'without punctuation of sentences. Null if there is none.';
+  'The name that begins a text before a colon, as in "Ann: good morning": at most 60 characters, on the first line, without '
+  'punctuation of sentences. Null if there is none.';
 
-create function packets.is_speaker(speaker text)
-returns boolean
-language sql immutable parallel safe
+create function packets.is_speaker(speaker text) returns boolean language sql immutable parallel safe
 return octet_length(speaker) <= packets.max_reference_bytes()
   and speaker !~ '[[:cntrl:]]' and speaker ~ '^\S(.*\S)?$';
-
 comment on function packets.is_speaker is
   'True for the name of a speaker: one line of 1 to 200 bytes without white space around it.';
 
-create function packets.speaker_of(packet_type text, metadata jsonb, content text)
-returns text
+create function packets.speaker_of(packet_type text, metadata jsonb, content text) returns text
 language sql immutable parallel safe
 -- Not inlined: the generated columns that call it would be planned for every statement, which takes longer than a call.
 set search_path = ''
@@ -7800,27 +7746,21 @@ return case
   when jsonb_typeof(metadata -> 'speaker') = 'string' and packets.is_speaker(metadata ->> 'speaker') then metadata ->> 'speaker'
   when packet_type = 'message' then packets.named_speaker(content)
 end;
-
 comment on function packets.speaker_of is
   'Who said it: metadata.speaker, or the name that begins the text of a memory of kind message.';
 
 -- Writers evaluate these functions in the generated columns, so they must be executable.
-grant execute on function
-  packets.words_before_a_colon, packets.named_speaker, packets.is_speaker, packets.speaker_of
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 040-packets/065-speaker-of.sql
---! Included 040-packets/068-apply-kind.sql
+grant execute on function packets.words_before_a_colon, packets.named_speaker, packets.is_speaker, packets.speaker_of to l9_agent,
+  l9_admin, l9_platform_admin, l9_worker;
+--! EndIncluded 070-packets/065-speaker-of.sql
+--! Included 070-packets/068-apply-kind.sql
 -- Applies the rules of a kind to a memory that is written: its fields and locks, content, title, identity, archiving and expiry.
 
-create function packets.own_identity(identity_hash bytea, creator text) returns bytea
-language sql immutable parallel safe
+create function packets.own_identity(identity_hash bytea, creator text) returns bytea language sql immutable parallel safe
 return sha256(identity_hash || convert_to(creator, 'UTF8'));
+comment on function packets.own_identity is 'The identity of a memory that stands beside another writer''s of the same identity.';
 
-comment on function packets.own_identity is
-  'The identity of a memory that stands beside another writer''s of the same identity.';
-
-create function packets.identity_hash(kind text, tenant_id uuid, envelope jsonb, packet_id uuid, own_creator text)
-returns bytea
+create function packets.identity_hash(kind text, tenant_id uuid, envelope jsonb, packet_id uuid, own_creator text) returns bytea
 language sql stable parallel safe set search_path = ''
 return (
   select case when own_creator is null then i.hash else packets.own_identity(i.hash, own_creator) end
@@ -7829,30 +7769,24 @@ return (
   cross join lateral (
     select case when r.rules is null then h.text_identity
       else kinds.identity_of(r.rules, envelope, packet_id, h.text_identity) end as hash) i);
-
 comment on function packets.identity_hash is
-  'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of '
-  'the kind, or of the content. own_creator: the creator of a memory that stands beside another writer''s; null for '
-  'any other.';
+  'What makes two memories of one owner, scope, project, branch and kind the same: a hash of the identity fields of the kind, or '
+  'of the content. own_creator: the creator of a memory that stands beside another writer''s; null for any other.';
 
-create function packets.typed_fields(rules jsonb, envelope jsonb)
-returns jsonb
+create function packets.typed_fields(rules jsonb, envelope jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
 return (
   select stated.fields || jsonb_strip_nulls(jsonb_build_object('content', coalesce(
     kinds.text_of(rules, stated.fields), stated.fields ->> 'content', stated.fields ->> (rules ->> 'title'))))
   from (select coalesce(jsonb_object_agg(e.key, e.value) filter (where e.value <> 'null'), '{}')
     from jsonb_each(envelope) as e) as stated (fields));
-
 comment on function packets.typed_fields is
-  'The envelope of a memory as its kind stores it: fields that are null are left out, and the content is made from '
-  'the others where the kind says so.';
+  'The envelope of a memory as its kind stores it: fields that are null are left out, and the content is made from the others '
+  'where the kind says so.';
 
 -- Fires before the other triggers of the row, so that they see fields, content and title as the kind stores them.
-create function packets.tg_packet_store__apply_kind()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function packets.tg_packet_store__apply_kind() returns trigger
+language plpgsql set search_path = '' as $$
 declare
   me identity.identity;
   rules jsonb := kinds.rules_of(new.packet_type, new.tenant_id);
@@ -7929,25 +7863,18 @@ begin
       rules -> 'expires' ->> 'from');
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function packets.tg_packet_store__apply_kind is
-  'Enforces the rules of the memory''s kind: checks its fields and locks, makes its content and title, and sets '
-  'what identifies it and when it is archived and expires. Attestations that the text has lost fall, in any kind.';
-
-grant execute on function
-  packets.own_identity, packets.identity_hash, packets.typed_fields
-to l9_agent, l9_admin, l9_worker;
---! EndIncluded 040-packets/068-apply-kind.sql
---! Included 040-packets/070-normalise.sql
+  'Enforces the rules of the memory''s kind: checks its fields and locks, makes its content and title, and sets what identifies '
+  'it and when it is archived and expires. Attestations that the text has lost fall, in any kind.';
+grant execute on function packets.own_identity, packets.identity_hash, packets.typed_fields to l9_agent, l9_admin, l9_worker;
+--! EndIncluded 070-packets/068-apply-kind.sql
+--! Included 070-packets/070-normalise.sql
 -- The trigger _100_normalise of packet_store, which cleans what is written and enforces limits with errors that name
 -- the field.
 
-create function packets.with_trimmed_speaker(metadata jsonb)
-returns jsonb
-language plpgsql stable set search_path = ''
-as $$
+create function packets.with_trimmed_speaker(metadata jsonb) returns jsonb
+language plpgsql stable set search_path = '' as $$
 declare
   speaker text := regexp_replace(metadata ->> 'speaker', '^\s+|\s+$', '', 'g');
 begin
@@ -7959,18 +7886,14 @@ begin
   perform identity.raise_error('L9VAL',
     format('speaker: must be a name on one line, 1 to %s bytes', packets.max_reference_bytes()), 'speaker');
   return null;
-end
-$$;
-
+end $$;
 comment on function packets.with_trimmed_speaker is
   'The metadata without white space around the speaker. Raises L9VAL if the speaker is no name.';
 
 -- The content is checked on every write; what stands beside it only from 128 bytes on, which most memories do not
 -- reach.
-create function packets.tg_packet_store__normalise()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function packets.tg_packet_store__normalise() returns trigger
+language plpgsql set search_path = '' as $$
 declare
   content text := new.envelope ->> 'content';
   bytes integer := octet_length(content);
@@ -8063,16 +7986,13 @@ begin
   -- A kind that identifies its memories by fields has set it already.
   new.identity_hash := coalesce(new.identity_hash, packets.identity_of_hash(new.content_hash, content));
   return new;
-end
-$$;
-
+end $$;
 comment on function packets.tg_packet_store__normalise is
-  'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s '
-  'constraints enforce the same limits.';
-
+  'Enforces limits with errors that name the field, cleans the tags and computes the content hash. The table''s constraints '
+  'enforce the same limits.';
 grant execute on function packets.with_trimmed_speaker to l9_agent, l9_admin;
---! EndIncluded 040-packets/070-normalise.sql
---! Included 040-packets/080-stamp.sql
+--! EndIncluded 070-packets/070-normalise.sql
+--! Included 070-packets/080-stamp.sql
 -- The trigger _300_stamp of packet_store, which writes who saved or changed a memory and when, whatever the client sent, and
 -- checks where. An update keeps the stamps of the creator and says in updated_by who changed the memory last.
 
@@ -8080,10 +8000,8 @@ create type packets.writer as (me identity.identity, max_importance real, has_pr
 comment on type packets.writer is
   'The caller that writes a memory, the importance that it may give, and whether the memory''s scope belongs to projects.';
 
-create function packets.writer_in(scope text, is_checked boolean)
-returns packets.writer
-language plpgsql stable security definer set search_path = ''
-as $$
+create function packets.writer_in(scope text, is_checked boolean) returns packets.writer
+language plpgsql stable security definer set search_path = '' as $$
 declare
   writer packets.writer;
 begin
@@ -8093,20 +8011,15 @@ begin
     writer.has_projects := packets.has_projects(writer.me, scope);
   end if;
   return writer;
-end
-$$;
-
+end $$;
 comment on function packets.writer_in is
-  'The caller, and what is checked where is_checked says so: see the type writer. Raises L9AUT without an identity. '
-  'Definer: agents see no row of actors but their own, and not every scope.';
-
+  'The caller, and what is checked where is_checked says so: see the type writer. Raises L9AUT without an identity. Definer: '
+  'agents see no row of actors but their own, and not every scope.';
 grant execute on function packets.writer_in to l9_agent, l9_admin, l9_platform_admin;
 
 -- On an update, importance and place are checked only where they change.
-create function packets.tg_packet_store__stamp()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function packets.tg_packet_store__stamp() returns trigger
+language plpgsql set search_path = '' as $$
 declare
   has_moved constant boolean := tg_op = 'INSERT'
     or (new.scope, new.project_id, new.branch) is distinct from (old.scope, old.project_id, old.branch);
@@ -8189,8 +8102,7 @@ begin
         and p."timestamp" >= new.created_at and p."timestamp" - new.created_at < packets.max_time_ahead()
         and p.scope = new.scope and p.project_id is not distinct from new.project_id
         and p.org_id is not distinct from new.org_id and p.user_id is not distinct from new.user_id
-      order by p."timestamp" desc
-      limit 1;
+      order by p."timestamp" desc limit 1;
     end if;
     new."timestamp" := coalesce(new."timestamp", last_turn + interval '1 microsecond', new.created_at);
     new.correlation_id := coalesce(new.correlation_id, left(identity.claim('correlation_id'), packets.max_reference_bytes()));
@@ -8213,78 +8125,58 @@ begin
     perform packets.check_place(me, writing.has_projects, new.scope, new.project_id, new.branch);
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function packets.tg_packet_store__stamp is
-  'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and '
-  'the clock, replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time '
-  'is the writer''s, or else the time of saving; a turn of a conversation comes after those that its thread has. '
-  'Bounds the importance, and refuses a scope or project that the caller may not write, and a branch of no project.';
---! EndIncluded 040-packets/080-stamp.sql
---! Included 040-packets/090-check-scope.sql
+  'Writes creator, source, agent, tool_name, tenant, org, user and time of saving from the caller''s identity and the clock, '
+  'replacing what the client sent; an update leaves them and writes metadata.updated_by. The event time is the writer''s, or '
+  'else the time of saving; a turn of a conversation comes after those that its thread has. Bounds the importance, and refuses a '
+  'scope or project that the caller may not write, and a branch of no project.';
+--! EndIncluded 070-packets/080-stamp.sql
+--! Included 070-packets/090-check-scope.sql
 -- The scope, project and branch that a caller may write. The trigger of packet_store that stamps calls check_place(), and
 -- functions that write call check_scope(); project_or_default() and branch_or_default() fill in what a save leaves out.
 
-create function packets.scope_has_projects(scope text)
-returns boolean
+create function packets.scope_has_projects(scope text) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return (
   select s.is_project_scoped from public.scopes s
   where s.tenant_id = identity.current_tenant_id()
     and s.scope = scope_has_projects.scope
     and s.scope = any (identity.current_scopes()));
-
 comment on function packets.scope_has_projects is
-  'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads '
-  'scopes.';
+  'True if memories of the scope belong to projects; null for a scope that the caller may not read. Definer: reads scopes.';
 
 -- Without a search_path these are inlined.
-create function packets.project_or_default(project_id text, scope text)
-returns text
-language sql stable parallel safe
+create function packets.project_or_default(project_id text, scope text) returns text language sql stable parallel safe
 return coalesce(nullif(project_id, ''), case when packets.scope_has_projects(scope) then identity.default_project() end);
-
 comment on function packets.project_or_default is
-  'The project or, if it is null or an empty text, the default of the caller in a scope that has projects, if there '
-  'is one.';
+  'The project or, if it is null or an empty text, the default of the caller in a scope that has projects, if there is one.';
 
-create function packets.one_branch(branch text)
-returns text
-language sql immutable parallel safe
+create function packets.one_branch(branch text) returns text language sql immutable parallel safe
 return nullif(nullif(branch, ''), '*');
-
 comment on function packets.one_branch is
   'The branch that a call names. Null, every branch, for *, which no branch is called, and for an empty text.';
 
-create function packets.branch_or_default(branch text, project_id text)
-returns text
-language sql stable parallel safe
+create function packets.branch_or_default(branch text, project_id text) returns text language sql stable parallel safe
 return case when nullif(branch, '') is null then identity.default_branch(project_id) else packets.one_branch(branch) end;
-
 comment on function packets.branch_or_default is
   'The branch that a save names, null for *, or else the default of the caller in this project, if there is one.';
 
-create function packets.has_projects(me identity.identity, scope text)
-returns boolean
-language plpgsql stable set search_path = ''
-as $$
+create function packets.has_projects(me identity.identity, scope text) returns boolean
+language plpgsql stable set search_path = '' as $$
 begin
   -- Nothing is revealed about scopes that the caller may not write.
   return (
     select s.is_project_scoped from public.scopes s
     where s.tenant_id = me.tenant_id and s.scope = has_projects.scope and s.scope = any (me.writable_scopes));
-end
-$$;
-
+end $$;
 comment on function packets.has_projects is
-  'True if memories of a scope that the caller may write belong to projects; null for another scope. Not executable by '
-  'callers: functions of the owner call it.';
+  'True if memories of a scope that the caller may write belong to projects; null for another scope. Not executable by callers: '
+  'functions of the owner call it.';
 
 create function packets.check_place(me identity.identity, has_projects boolean, scope text, project_id text, branch text)
 returns void
-language plpgsql immutable set search_path = ''
-as $$
+language plpgsql immutable set search_path = '' as $$
 begin
   -- A scope that does not exist and one that the caller may not write give the same error, so that callers can't tell
   -- them apart.
@@ -8305,39 +8197,31 @@ begin
     perform identity.raise_error('L9VAL',
       format('branch: scope %s belongs to no project, so it has no branches; leave it out', scope), 'branch');
   end if;
-end
-$$;
-
+end $$;
 comment on function packets.check_place is
-  'Raises a clear error (L9SCP or L9VAL) unless this caller may write in a scope and project, of which has_projects() is '
-  'known, and for a branch of no project. The policies enforce the same rule.';
+  'Raises a clear error (L9SCP or L9VAL) unless this caller may write in a scope and project, of which has_projects() is known, '
+  'and for a branch of no project. The policies enforce the same rule.';
 
-create function packets.check_scope(scope text, project_id text)
-returns void
-language plpgsql stable security definer set search_path = ''
-as $$
+create function packets.check_scope(scope text, project_id text) returns void
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me constant identity.identity := identity.require_identity();
 begin
   perform packets.check_place(me, packets.has_projects(me, scope), scope, project_id, null);
-end
-$$;
-
+end $$;
 comment on function packets.check_scope is
-  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. Definer: reads in the '
-  'scopes table whether the scope has projects.';
-
+  'Raises a clear error (L9SCP or L9VAL) unless the caller may write in this scope and project. Definer: reads in the scopes '
+  'table whether the scope has projects.';
 grant execute on function packets.project_or_default, packets.branch_or_default to l9_agent, l9_admin;
 grant execute on function packets.one_branch to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function packets.scope_has_projects, packets.check_scope, packets.check_place to l9_agent, l9_admin,
   l9_platform_admin;
---! EndIncluded 040-packets/090-check-scope.sql
---! Included 040-packets/100-check-parents.sql
+--! EndIncluded 070-packets/090-check-scope.sql
+--! Included 070-packets/100-check-parents.sql
 -- The trigger _400_check_parents of packet_store: parents must exist, be older, and be readable by all who may read
 -- the child.
 
-create function packets.is_scope_within(narrow text, wide text)
-returns boolean
+create function packets.is_scope_within(narrow text, wide text) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return narrow = wide or (
   -- Nothing is revealed about scopes that the caller may not read.
@@ -8347,16 +8231,13 @@ return narrow = wide or (
     where a.tenant_id = identity.current_tenant_id()
       and ('*' = any (a.readable_scopes) or narrow = any (a.readable_scopes))
       and not ('*' = any (a.readable_scopes) or wide = any (a.readable_scopes))));
-
 comment on function packets.is_scope_within is
-  'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. '
-  'Definer: reads the tenant''s actors.';
+  'True if everyone who may read scope `narrow` may also read `wide`; false if the caller may not read both. Definer: reads the '
+  'tenant''s actors.';
 
 -- Looks up, under the policies of the writer, the parents that are new, or all of them if scope or project change.
-create function packets.tg_packet_store__check_parents()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function packets.tg_packet_store__check_parents() returns trigger
+language plpgsql set search_path = '' as $$
 declare
   parent record;
   to_check uuid[];
@@ -8374,8 +8255,7 @@ begin
   -- The query runs as the writer, so a parent that it can't see is not found.
   for parent in
     select p.packet_id, p.scope, p.project_id, p.org_id, p.user_id, p.created_at from public.packet_store p
-    where p.packet_id = any (to_check) and p.packet_id <> new.packet_id
-    order by p.created_at, p.packet_id
+    where p.packet_id = any (to_check) and p.packet_id <> new.packet_id order by p.created_at, p.packet_id
   loop
     found_parents := found_parents + 1;
     newest_time := parent.created_at;
@@ -8408,22 +8288,17 @@ begin
     new.updated_at := greatest(new.updated_at, new.created_at);
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function packets.tg_packet_store__check_parents is
-  'Requires that parents exist, are visible to the writer, are older than the child and are readable by everyone '
-  'who may read the child. So parents form a DAG and reveal nothing new to any reader.';
-
+  'Requires that parents exist, are visible to the writer, are older than the child and are readable by everyone who may read '
+  'the child. So parents form a DAG and reveal nothing new to any reader.';
 grant execute on function packets.is_scope_within to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 040-packets/100-check-parents.sql
---! Included 040-packets/105-set-words.sql
+--! EndIncluded 070-packets/100-check-parents.sql
+--! Included 070-packets/105-set-words.sql
 -- The trigger _380_words of packet_store, which sets the words by which a memory is found.
 
-create function packets.tg_packet_store__words()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function packets.tg_packet_store__words() returns trigger
+language plpgsql set search_path = '' as $$
 declare
   content constant text := new.envelope ->> 'content';
 begin
@@ -8437,21 +8312,17 @@ begin
     end if;
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function packets.tg_packet_store__words is
-  'Writes the words of a memory, replacing what a role that may set the column sent. They include the date of the '
-  'event if the memory is a message, or if its writer said when it happened.';
---! EndIncluded 040-packets/105-set-words.sql
---! Included 040-packets/110-replace-expired.sql
+  'Writes the words of a memory, replacing what a role that may set the column sent. They include the date of the event if the '
+  'memory is a message, or if its writer said when it happened.';
+--! EndIncluded 070-packets/105-set-words.sql
+--! Included 070-packets/110-replace-expired.sql
 -- The trigger _450_replace_expired of packet_store: an expired memory does not keep one that is the same from being
 -- saved.
 
-create function packets.tg_packet_store__replace_expired()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function packets.tg_packet_store__replace_expired() returns trigger
+language plpgsql security definer set search_path = '' as $$
 declare
   expired uuid;
 begin
@@ -8475,20 +8346,16 @@ begin
     delete from public.packet_store p where p.packet_id = expired;
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function packets.tg_packet_store__replace_expired is
-  'Deletes an expired memory that would collide with a new one that is the same, as cleanup would have done. '
-  'Definer: callers can''t see expired memories. It deletes a row only if the writer, already checked by then, '
-  'writes to the same key.';
---! EndIncluded 040-packets/110-replace-expired.sql
---! Included 040-packets/120-audit-writes.sql
+  'Deletes an expired memory that would collide with a new one that is the same, as cleanup would have done. Definer: callers '
+  'can''t see expired memories. It deletes a row only if the writer, already checked by then, writes to the same key.';
+--! EndIncluded 070-packets/110-replace-expired.sql
+--! Included 070-packets/120-audit-writes.sql
 -- The triggers of packet_store that audit new and deleted memories, and the one that refuses TRUNCATE, which they could not
 -- audit. The trigger that keeps versions audits changes.
 
-create function packets.tg_packet_store__audit()
-returns trigger
+create function packets.tg_packet_store__audit() returns trigger
 language plpgsql security definer set search_path = ''
 -- tg__audit_derived() is not used here: it would copy each content, of up to 1 MiB, into a jsonb value.
 as $$
@@ -8511,26 +8378,20 @@ begin
     from old_rows o;
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function packets.tg_packet_store__audit is
-  'Writes one audit row for each memory that was saved or deleted, in one statement for the whole batch. Definer: '
-  'callers can''t insert into audit_log.';
+  'Writes one audit row for each memory that was saved or deleted, in one statement for the whole batch. Definer: callers can''t '
+  'insert into audit_log.';
 
-create function packets.tg_packet_store__refuse_truncate()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function packets.tg_packet_store__refuse_truncate() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   perform identity.raise_error('L9IMM', 'packet_store: TRUNCATE is not allowed; use DELETE, which is audited');
   return null;
-end
-$$;
-
+end $$;
 comment on function packets.tg_packet_store__refuse_truncate is 'Refuses TRUNCATE, which has no rows to audit.';
---! EndIncluded 040-packets/120-audit-writes.sql
---! Included 040-packets/130-packet-store.sql
+--! EndIncluded 070-packets/120-audit-writes.sql
+--! Included 070-packets/130-packet-store.sql
 -- The table of memories, with its indexes, policies and triggers. Callers read it, and write it through save_memory()
 -- and its neighbours or by themselves: the policies and triggers apply either way.
 
@@ -8630,84 +8491,75 @@ begin
   alter table public.packet_store alter column words set compression lz4, alter column envelope set compression lz4;
 exception when feature_not_supported then -- on the embedded engine
   null;
-end
-$$;
-
+end $$;
 comment on table public.packet_store is
-  'Memories: what agents and people asked the system to keep. Tenant, org, user, scope and project decide who may '
-  'read a memory; its author never does.';
+  'Memories: what agents and people asked the system to keep. Tenant, org, user, scope and project decide who may read a memory; '
+  'its author never does.';
 comment on column public.packet_store.packet_id is
-  'UUID version 7, so ids are ordered by the time of saving. Memories imported from the old tables keep the id they '
-  'had there.';
+  'UUID version 7, so ids are ordered by the time of saving. Memories imported from the old tables keep the id they had there.';
 comment on column public.packet_store.packet_type is
   'The kind of memory, such as note, decision or section: a lower-case word of at most 63 characters.';
 comment on column public.packet_store.envelope is
-  'The content (key `content`) and the structured fields beside it. A kind of memory_kinds says which fields there '
-  'are, and makes the content from them where it has text_fields.';
+  'The content (key `content`) and the structured fields beside it. A kind of memory_kinds says which fields there are, and '
+  'makes the content from them where it has text_fields.';
 comment on column public.packet_store.title is
   'The title of a memory of a kind that has one (memory_kinds.title_field). A trigger sets it from the fields.';
 comment on column public.packet_store.content is 'The text as it was saved, at most 1 MiB.';
 comment on column public.packet_store."timestamp" is
-  'When it happened: as the writer says, at most five minutes ahead of the clock, or else when the memory was '
-  'saved.';
-comment on column public.packet_store.routing is
-  'Where the packet was sent: an object, stored as the writer gave it.';
-comment on column public.packet_store.provenance is
-  'What the memory was made from: an object, stored as the writer gave it.';
+  'When it happened: as the writer says, at most five minutes ahead of the clock, or else when the memory was saved.';
+comment on column public.packet_store.routing is 'Where the packet was sent: an object, stored as the writer gave it.';
+comment on column public.packet_store.provenance is 'What the memory was made from: an object, stored as the writer gave it.';
 comment on column public.packet_store.metadata is
-  'An object of at most 64 KiB beside updated_by. creator, source, agent and tool_name are stamped from the caller '
-  'that saved the memory and never change; updated_by holds the same of the caller that changed it last, with '
-  'caller and at (the time). notes (an object) and other keys are stored as given; an agent or tool_name that the '
-  'client sends is kept in notes.';
+  'An object of at most 64 KiB beside updated_by. creator, source, agent and tool_name are stamped from the caller that saved '
+  'the memory and never change; updated_by holds the same of the caller that changed it last, with caller and at (the time). '
+  'notes (an object) and other keys are stored as given; an agent or tool_name that the client sends is kept in notes.';
 comment on column public.packet_store.thread_id is 'The conversation or task that the memory belongs to.';
 comment on column public.packet_store.speaker is
-  'Who said it: metadata.speaker, or the name that begins the text of a memory of kind message, as in "Ann: good '
-  'morning". Null if neither names anyone.';
+  'Who said it: metadata.speaker, or the name that begins the text of a memory of kind message, as in "Ann: good morning". Null '
+  'if neither names anyone.';
 comment on column public.packet_store.parent_ids is
-  'Ids of the memories it was derived from. Each parent is older, visible to the writer, and visible to everyone '
-  'who may read this memory.';
+  'Ids of the memories it was derived from. Each parent is older, visible to the writer, and visible to everyone who may read '
+  'this memory.';
 comment on column public.packet_store.tags is 'Labels: at most 64, trimmed, without repeats.';
 comment on column public.packet_store.ttl is
-  'When the memory expires; null means never, and so does infinity, where the rules of its kind would say '
-  'otherwise. After that time nobody can find or read it, and cleanup deletes it.';
+  'When the memory expires; null means never, and so does infinity, where the rules of its kind would say otherwise. After that '
+  'time nobody can find or read it, and cleanup deletes it.';
 comment on column public.packet_store.archived_at is
-  'From when on the memory is out of searches and lists, by the rules of its kind; it stays readable by its id. A '
-  'trigger sets it from the fields.';
+  'From when on the memory is out of searches and lists, by the rules of its kind; it stays readable by its id. A trigger sets '
+  'it from the fields.';
 comment on column public.packet_store.part_of is
-  'The memory that it is a part of, as a section is of its document. A part moves, expires and is deleted with the '
-  'whole.';
+  'The memory that it is a part of, as a section is of its document. A part moves, expires and is deleted with the whole.';
 comment on column public.packet_store.project_id is
   'A repository or product, such as l9. It is null exactly when the scope has no projects.';
 comment on column public.packet_store.branch is
-  'The branch of the repository for which the memory holds; null means every branch. It narrows searches and tells '
-  'duplicates apart; it does not decide who may read the memory.';
+  'The branch of the repository for which the memory holds; null means every branch. It narrows searches and tells duplicates '
+  'apart; it does not decide who may read the memory.';
 comment on column public.packet_store.scope is
   'Decides who may read the memory: developer, l-private, global, or a scope of the tenant''s own.';
 comment on column public.packet_store.importance_score is
-  'How much the memory matters by the writer''s own estimate, from 0 to 1. packet_store_importance_score() also '
-  'takes usage and feedback into account.';
+  'How much the memory matters by the writer''s own estimate, from 0 to 1. packet_store_importance_score() also takes usage and '
+  'feedback into account.';
 comment on column public.packet_store.access_count is
   'How often the memory was used before it was imported. Later use is counted in memory_signals.';
 comment on column public.packet_store.last_accessed is
   'When the memory was last used before it was imported. Later use is in memory_signals.';
 comment on column public.packet_store.contradiction_count is
-  'How many facts contradicted the memory before it was imported. Later contradictions are counted in '
-  'memory_signals.';
+  'How many facts contradicted the memory before it was imported. Later contradictions are counted in memory_signals.';
 comment on column public.packet_store.content_hash is
   'SHA-256 of the content after trimming, collapsing white space and lower-casing it.';
 comment on column public.packet_store.identity_hash is
-  'SHA-256 of the identity fields of its kind, or of its content if the kind has none, with what case and '
-  'indentation mean in it. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
+  'SHA-256 of the identity fields of its kind, or of its content if the kind has none, with what case and indentation mean in '
+  'it. Two memories of one owner, scope, project, branch and kind can''t have the same value.';
 comment on column public.packet_store.has_own_identity is
-  'True if another writer had a memory of this identity first, which the creator may not change: this one is the '
-  'same only as others of its creator.';
+  'True if another writer had a memory of this identity first, which the creator may not change: this one is the same only as '
+  'others of its creator.';
 comment on column public.packet_store.text_creator is
-  'The administrator who stands by the present text and fields of a memory that somebody else created: who changed '
-  'them last, or saved the same text. Null: they are the creator''s own. Where it is set, agents may no longer '
-  'change, delete, supersede or merge the memory.';
+  'The administrator who stands by the present text and fields of a memory that somebody else created: who changed them last, or '
+  'saved the same text. Null: they are the creator''s own. Where it is set, agents may no longer change, delete, supersede or '
+  'merge the memory.';
 comment on column public.packet_store.chunk_count is
-  'The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is '
-  'not embedded yet.';
+  'The number of chunks a long content was cut into for embedding. It is 0 if the content was embedded whole, or is not embedded '
+  'yet.';
 comment on column public.packet_store.is_chunked is 'True if the content was cut into chunks for embedding.';
 comment on column public.packet_store.tenant_id is 'The tenant that owns the memory.';
 comment on column public.packet_store.org_id is 'The org that owns the memory; null means the whole tenant.';
@@ -8716,8 +8568,8 @@ comment on column public.packet_store.correlation_id is 'The writer''s own refer
 comment on column public.packet_store.session_id is 'The session in which the memory was written.';
 comment on column public.packet_store.trace_id is 'The trace in which the memory was written.';
 comment on column public.packet_store.language is
-  'The language of the content, such as german; none if its words are not stemmed. Given by the writer, or chosen '
-  'among the languages of the tenant.';
+  'The language of the content, such as german; none if its words are not stemmed. Given by the writer, or chosen among the '
+  'languages of the tenant.';
 comment on column public.packet_store.created_at is 'When the memory was saved. It is stamped and never changes.';
 comment on column public.packet_store.updated_at is 'When a caller last changed the memory.';
 comment on column public.packet_store.words is
@@ -8755,8 +8607,7 @@ begin
       'Words (BM25) of one bucket of tenants. Only functions of l9_searcher scan it, because its scores depend on hidden rows '
       'too.');
   end loop;
-end
-$$;
+end $$;
 
 create index packet_store_newest_idx on public.packet_store (tenant_id, scope, project_id, packet_id desc);
 -- A cheap bounded count of the rows that a caller may read; search uses it to choose its plan.
@@ -8798,37 +8649,27 @@ begin
   execute format('create policy word_search on public.packet_store for select to l9_searcher
     using ((ttl is null or ttl > now()) and %s)',
     identity.searcher_condition('packet_store'));
-end
-$$;
-create policy definer_functions on public.packet_store for select to l9_owner
-  using (ttl <= now());
-create policy definer_locks on public.packet_store for update to l9_owner
-  using (ttl <= now()) with check (false);
-create policy definer_cleanup on public.packet_store for delete to l9_owner
-  using (ttl <= now());
+end $$;
+create policy definer_functions on public.packet_store for select to l9_owner using (ttl <= now());
+create policy definer_locks on public.packet_store for update to l9_owner using (ttl <= now()) with check (false);
+create policy definer_cleanup on public.packet_store for delete to l9_owner using (ttl <= now());
 
 comment on policy creator_updates on public.packet_store is
   'Agents may change only memories that they wrote, and whose present text is not an administrator''s.';
 comment on policy creator_deletes on public.packet_store is
   'Agents may delete only memories that they wrote, and whose present text is not an administrator''s.';
-comment on policy writable_updates on public.packet_store is
-  'Admins may not change memories in a scope that they may only read.';
-comment on policy writable_deletes on public.packet_store is
-  'Admins may not delete memories in a scope that they may only read.';
+comment on policy writable_updates on public.packet_store is 'Admins may not change memories in a scope that they may only read.';
+comment on policy writable_deletes on public.packet_store is 'Admins may not delete memories in a scope that they may only read.';
 comment on policy worker_access on public.packet_store is
   'Jobs read contents in order to embed them, and set chunk_count; the grants list the columns.';
 comment on policy word_search on public.packet_store is
   'The functions that scan the index of words see what their caller may read.';
-comment on policy definer_functions on public.packet_store is
-  'Functions of the owner see expired memories, and no others.';
+comment on policy definer_functions on public.packet_store is 'Functions of the owner see expired memories, and no others.';
 comment on policy definer_locks on public.packet_store is
-  'Functions of the owner lock expired memories, so that concurrent cleanups share the work. They can''t change '
-  'any.';
-comment on policy definer_cleanup on public.packet_store is
-  'Functions of the owner delete expired memories, and no others.';
+  'Functions of the owner lock expired memories, so that concurrent cleanups share the work. They can''t change any.';
+comment on policy definer_cleanup on public.packet_store is 'Functions of the owner delete expired memories, and no others.';
 
-create trigger _100_apply_kind
-  before insert or update of envelope, packet_type, ttl on public.packet_store
+create trigger _100_apply_kind before insert or update of envelope, packet_type, ttl on public.packet_store
   for each row execute function packets.tg_packet_store__apply_kind();
 
 create trigger _100_normalise
@@ -8851,39 +8692,30 @@ call secrets.guard_table('public.packet_store', array['packet_type', 'title'], r
           case when new.has_own_identity then new.metadata ->> 'creator' end);
         new.title := new.envelope ->> (kinds.rules_of(new.packet_type, new.tenant_id) ->> 'title');$$);
 
-create trigger _380_words
-  before insert or update of envelope, packet_type, "timestamp", language on public.packet_store
+create trigger _380_words before insert or update of envelope, packet_type, "timestamp", language on public.packet_store
   for each row execute function packets.tg_packet_store__words();
 
-create trigger _400_check_parents
-  before insert or update of parent_ids, scope, project_id on public.packet_store
-  for each row when (cardinality(new.parent_ids) > 0)
-  execute function packets.tg_packet_store__check_parents();
+create trigger _400_check_parents before insert or update of parent_ids, scope, project_id on public.packet_store
+  for each row when (cardinality(new.parent_ids) > 0) execute function packets.tg_packet_store__check_parents();
 
 create trigger _450_replace_expired
   before insert or update of envelope, scope, project_id, branch, packet_type, thread_id, "timestamp", metadata
   on public.packet_store
   for each row execute function packets.tg_packet_store__replace_expired();
 
-create trigger _500_audit_insert after insert on public.packet_store
-  referencing new table as new_rows
+create trigger _500_audit_insert after insert on public.packet_store referencing new table as new_rows
   for each statement execute function packets.tg_packet_store__audit();
-create trigger _500_audit_delete after delete on public.packet_store
-  referencing old table as old_rows
+create trigger _500_audit_delete after delete on public.packet_store referencing old table as old_rows
   for each statement execute function packets.tg_packet_store__audit();
 
 create trigger _200_refuse_truncate before truncate on public.packet_store
   for each statement execute function packets.tg_packet_store__refuse_truncate();
 
 grant select, delete on public.packet_store to l9_agent, l9_admin;
-grant insert (
-  packet_type, envelope, "timestamp", routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
-  importance_score, correlation_id, session_id, trace_id, language
-) on public.packet_store to l9_agent, l9_admin;
-grant update (
-  packet_type, envelope, "timestamp", routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id, branch, scope,
-  importance_score, correlation_id, session_id, trace_id, language
-) on public.packet_store to l9_agent, l9_admin;
+grant insert ( packet_type, envelope, "timestamp", routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id,
+  branch, scope, importance_score, correlation_id, session_id, trace_id, language ) on public.packet_store to l9_agent, l9_admin;
+grant update ( packet_type, envelope, "timestamp", routing, provenance, metadata, thread_id, parent_ids, tags, ttl, project_id,
+  branch, scope, importance_score, correlation_id, session_id, trace_id, language ) on public.packet_store to l9_agent, l9_admin;
 -- The trigger that stamps allows only the administrator's own name, or null, which gives the text back to its creator.
 grant update (text_creator) on public.packet_store to l9_admin;
 grant select on public.packet_store to l9_platform_admin, l9_worker, l9_searcher;
@@ -8891,24 +8723,20 @@ grant maintain on public.packet_store to l9_worker; -- To run ANALYZE where no a
 grant update (chunk_count) on public.packet_store to l9_worker;
 -- packet_id, title, content_hash, identity_hash, has_own_identity, archived_at, part_of, speaker, tenant_id, org_id, user_id,
 -- created_at, words and counters can't be inserted or updated by callers: triggers and jobs set them.
---! EndIncluded 040-packets/130-packet-store.sql
---! Included 040-packets/135-text-creator.sql
+--! EndIncluded 070-packets/130-packet-store.sql
+--! Included 070-packets/135-text-creator.sql
 -- Whose word the present text of a memory is. Inside the rule that agents change only what they created, a text or field that an
 -- administrator has written, or saved a second time, is the administrator's. Policies, triggers and functions of later chapters
 -- ask here.
 
 -- Without a search_path it is inlined.
-create function packets.text_writer(memory public.packet_store) returns text
-language sql immutable parallel safe
+create function packets.text_writer(memory public.packet_store) returns text language sql immutable parallel safe
 return coalesce((memory).text_creator, (memory).metadata ->> 'creator');
-
-comment on function packets.text_writer is
-  'The creator name of who wrote, or stands by, the present text of a memory.';
+comment on function packets.text_writer is 'The creator name of who wrote, or stands by, the present text of a memory.';
 
 create function packets.has_other_writer(memory public.packet_store, me identity.identity) returns boolean
 language sql stable parallel safe set search_path = ''
 return packets.text_writer(memory) <> (me).creator;
-
 comment on function packets.has_other_writer is
   'True if the present text of a memory is somebody else''s; null for no memory or no caller.';
 
@@ -8916,10 +8744,9 @@ create function packets.may_rewrite(memory public.packet_store, me identity.iden
 language sql stable parallel safe set search_path = ''
 return (memory).scope = any ((me).writable_scopes)
   and ((me).role = 'l9_admin' or (memory).metadata ->> 'creator' = (me).creator and (memory).text_creator is null);
-
 comment on function packets.may_rewrite is
-  'True if the caller may change a memory that it can read, as the policies creator_updates and writable_updates '
-  'have it. For functions of the owner.';
+  'True if the caller may change a memory that it can read, as the policies creator_updates and writable_updates have it. For '
+  'functions of the owner.';
 
 create function packets.text_creator_of(memory public.packet_store, former public.packet_store, me identity.identity) returns text
 language sql stable parallel safe set search_path = ''
@@ -8930,15 +8757,12 @@ return case
     or (memory).text_creator is distinct from (former).text_creator and (memory).text_creator is not null
     then nullif((me).creator, (memory).metadata ->> 'creator')
   else (memory).text_creator end;
-
 comment on function packets.text_creator_of is
-  'The column text_creator after a change: the caller where it changes text, fields, metadata, event time or '
-  'provenance, or claims them; null where it is the creator. An administrator may also set the column to null, '
-  'which gives the text back.';
+  'The column text_creator after a change: the caller where it changes text, fields, metadata, event time or provenance, or '
+  'claims them; null where it is the creator. An administrator may also set the column to null, which gives the text back.';
 
 create function packets.claim_text(packet_id uuid, until timestamptz default null) returns void
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   my_creator text;
 begin
@@ -8950,17 +8774,13 @@ begin
       and (p.text_creator is null or p.ttl < until)
       and not identity.is_admin_creator(p.tenant_id, p.metadata ->> 'creator');
   end if;
-end
-$$;
-
+end $$;
 comment on function packets.claim_text is
-  'Makes an administrator stand by the text of an agent''s memory, because it saved the same text or derives '
-  'something from it: the agent can no longer change it. until: the memory expires no earlier; null leaves the '
-  'expiry. Does nothing for agents.';
+  'Makes an administrator stand by the text of an agent''s memory, because it saved the same text or derives something from it: '
+  'the agent can no longer change it. until: the memory expires no earlier; null leaves the expiry. Does nothing for agents.';
 
 create function packets.raise_if_held(packet_id uuid) returns void
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   holder constant text := (
     select p.text_creator from public.packet_store p
@@ -8971,12 +8791,10 @@ begin
       'memory %s: its text and fields are now those of %s, so only an administrator may change, supersede or delete it; '
       'save a memory of your own beside it', packet_id, holder), 'packet_id');
   end if;
-end
-$$;
-
+end $$;
 comment on function packets.raise_if_held is
-  'Raises L9OWN if the caller created a memory whose text is an administrator''s by now. To be called where the '
-  'memory could not be locked for a change.';
+  'Raises L9OWN if the caller created a memory whose text is an administrator''s by now. To be called where the memory could not '
+  'be locked for a change.';
 
 create function packets.find_same(draft public.packet_store, hash bytea) returns setof public.packet_store
 language sql stable set search_path = ''
@@ -8994,35 +8812,27 @@ begin atomic
     and p.org_id is not distinct from (select identity.current_org_id())
     and p.user_id is not distinct from (select identity.current_user_id());
 end;
-
 comment on function packets.find_same is
-  'The memory that the unique index would not let the caller save again: same owner, scope, project, branch, kind '
-  'and identity.';
+  'The memory that the unique index would not let the caller save again: same owner, scope, project, branch, kind and identity.';
 
 create function packets.is_held_by_other(draft public.packet_store) returns boolean
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   same_id uuid := (select s.packet_id from packets.find_same(draft, draft.identity_hash) s);
 begin
   -- Under row-level security FOR UPDATE finds only rows that the caller may change.
   perform from public.packet_store p where p.packet_id = same_id for no key update;
   return same_id is not null and not found;
-end
-$$;
-
+end $$;
 comment on function packets.is_held_by_other is
   'True if another memory has the identity of this one and the caller may not change it.';
-
-grant execute on function
-  packets.has_other_writer, packets.may_rewrite, packets.text_creator_of, packets.claim_text, packets.raise_if_held,
-  packets.find_same, packets.is_held_by_other
-to l9_agent, l9_admin;
+grant execute on function packets.has_other_writer, packets.may_rewrite, packets.text_creator_of, packets.claim_text,
+  packets.raise_if_held, packets.find_same, packets.is_held_by_other to l9_agent, l9_admin;
 grant execute on function packets.text_writer to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function packets.raise_if_held to l9_platform_admin;
 grant execute on function identity.is_admin_creator to l9_admin;
---! EndIncluded 040-packets/135-text-creator.sql
---! Included 040-packets/140-packet-versions.sql
+--! EndIncluded 070-packets/135-text-creator.sql
+--! Included 070-packets/140-packet-versions.sql
 -- Earlier states of memories. A trigger of packet_store writes them; memory_history() and searches as of a time read
 -- them.
 
@@ -9068,12 +8878,10 @@ alter table public.packet_versions
   alter column metadata set statistics 0, alter column tags set statistics 0, alter column correlation_id set statistics 0,
   alter column session_id set statistics 0, alter column trace_id set statistics 0, alter column thread_id set statistics 0,
   alter column speaker set statistics 0, alter column text_creator set statistics 0, alter column branch set statistics 0;
-
 comment on table public.packet_versions is
   'Earlier states of memories: one row for each state that an update replaced. They are deleted with their memory.';
 comment on column public.packet_versions.packet_id is 'The memory.';
-comment on column public.packet_versions.version_id is
-  'UUID version 7, so versions are ordered by the time they were replaced.';
+comment on column public.packet_versions.version_id is 'UUID version 7, so versions are ordered by the time they were replaced.';
 comment on column public.packet_versions.valid_from is 'Start of the period in which the memory had this state.';
 comment on column public.packet_versions.valid_until is 'When this state was replaced.';
 comment on column public.packet_versions.replaced_by is 'The caller that replaced this state.';
@@ -9088,8 +8896,7 @@ comment on column public.packet_versions."timestamp" is 'When it happened, accor
 comment on column public.packet_versions.routing is 'The routing of this version.';
 comment on column public.packet_versions.provenance is 'The provenance of this version.';
 comment on column public.packet_versions.metadata is
-  'The metadata of this version. updated_by names the writer of this state; where it is missing, creator and source '
-  'do.';
+  'The metadata of this version. updated_by names the writer of this state; where it is missing, creator and source do.';
 comment on column public.packet_versions.thread_id is 'The thread of this version.';
 comment on column public.packet_versions.speaker is 'Who said it, according to this version.';
 comment on column public.packet_versions.parent_ids is 'The parents of this version.';
@@ -9101,8 +8908,7 @@ comment on column public.packet_versions.branch is 'The branch of this version; 
 comment on column public.packet_versions.scope is
   'The scope of this version: only callers who may read that scope see the version.';
 comment on column public.packet_versions.importance_score is 'The writer''s estimate in this version.';
-comment on column public.packet_versions.text_creator is
-  'The administrator whose text this version was; null: its creator''s.';
+comment on column public.packet_versions.text_creator is 'The administrator whose text this version was; null: its creator''s.';
 comment on column public.packet_versions.tenant_id is 'The tenant of the memory.';
 comment on column public.packet_versions.org_id is 'The org of the memory.';
 comment on column public.packet_versions.user_id is 'The user of the memory.';
@@ -9120,23 +8926,20 @@ create policy definer_functions on public.packet_versions for select to l9_owner
 create policy definer_keeping on public.packet_versions for insert to l9_owner with check (true);
 
 comment on policy packet_visibility on public.packet_versions is
-  'A version is visible only to callers who may see its memory in its present state: a memory that moved to '
-  'l-private hides all its versions.';
+  'A version is visible only to callers who may see its memory in its present state: a memory that moved to l-private hides all '
+  'its versions.';
 comment on policy definer_functions on public.packet_versions is
   'The trigger that keeps versions reads the previous one; erasure counts them.';
 comment on policy definer_keeping on public.packet_versions is
   'The trigger that keeps versions inserts them. Nobody may change one.';
-
 grant select on public.packet_versions to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody may insert, update or delete: the trigger writes versions, and they are deleted with their memory.
 
 -- One insert for all rows of the statement. A version begins where the one before it ended.
-create function packets.tg_packet_store__audit_update()
-returns trigger
+create function packets.tg_packet_store__audit_update() returns trigger
 language plpgsql security definer set search_path = ''
 -- The plans are cached for the session. Made for an update of one row, their nested loops took 40 s over 10,000 rows.
-set enable_nestloop = off
-as $$
+set enable_nestloop = off as $$
 declare
   actor jsonb := audit.audit_actor();
   changed_by text := coalesce(identity.current_caller(), 'db:' || identity.current_role_name());
@@ -9177,33 +8980,26 @@ begin
   where n.updated_at is distinct from o.updated_at
     and (
       n.packet_type, n.envelope, n."timestamp", n.language, n.routing, n.provenance, n.metadata, n.thread_id, n.parent_ids,
-      n.tags,
-      n.ttl, n.project_id, n.branch, n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
+      n.tags, n.ttl, n.project_id, n.branch, n.scope, n.importance_score, n.correlation_id, n.session_id, n.trace_id
     ) is distinct from (
       o.packet_type, o.envelope, o."timestamp", o.language, o.routing, o.provenance, o.metadata, o.thread_id, o.parent_ids,
       o.tags,
       o.ttl, o.project_id, o.branch, o.scope, o.importance_score, o.correlation_id, o.session_id, o.trace_id);
   return null;
-end
-$$;
-
+end $$;
 comment on function packets.tg_packet_store__audit_update is
-  'Writes one audit row for each memory that was changed, and saves the state that a caller''s update replaced. An '
-  'update that changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write audit_log and '
-  'versions.';
+  'Writes one audit row for each memory that was changed, and saves the state that a caller''s update replaced. An update that '
+  'changes nothing, or a job''s bookkeeping, makes no version. Definer: callers can''t write audit_log and versions.';
 
-create trigger _500_audit_update after update on public.packet_store
-  referencing old table as old_rows new table as new_rows
+create trigger _500_audit_update after update on public.packet_store referencing old table as old_rows new table as new_rows
   for each statement execute function packets.tg_packet_store__audit_update();
---! EndIncluded 040-packets/140-packet-versions.sql
---! Included 040-packets/150-follow-kinds.sql
+--! EndIncluded 070-packets/140-packet-versions.sql
+--! Included 070-packets/150-follow-kinds.sql
 -- Triggers of packet_store for memories that depend on each other by their kind: a part follows its whole, and a
 -- memory that supersedes another one marks it.
 
-create function packets.tg_packet_store__check_part()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function packets.tg_packet_store__check_part() returns trigger
+language plpgsql set search_path = '' as $$
 declare
   rules constant jsonb := kinds.rules_of(new.packet_type, new.tenant_id);
   field constant text := rules ->> 'part_of_field';
@@ -9236,21 +9032,17 @@ begin
   new.ttl := whole.ttl;
   new.archived_at := whole.archived_at;
   return new;
-end
-$$;
-
+end $$;
 comment on function packets.tg_packet_store__check_part is
-  'Requires that the memory of which this one is a part, such as the document of a section, can be changed by the '
-  'writer, is not locked and has the same audience. The part expires and is archived with it.';
+  'Requires that the memory of which this one is a part, such as the document of a section, can be changed by the writer, is not '
+  'locked and has the same audience. The part expires and is archived with it.';
 
 create trigger _400_check_part
   before insert or update of envelope, packet_type, scope, project_id, branch, ttl on public.packet_store
   for each row when (new.part_of is not null) execute function packets.tg_packet_store__check_part();
 
-create function packets.tg_packet_store__keep_parts()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function packets.tg_packet_store__keep_parts() returns trigger
+language plpgsql set search_path = '' as $$
 declare
   whole public.packet_store;
   rules jsonb := kinds.rules_of(old.packet_type, old.tenant_id);
@@ -9270,20 +9062,16 @@ begin
     end if;
   end if;
   return case tg_op when 'DELETE' then old else new end;
-end
-$$;
-
+end $$;
 comment on function packets.tg_packet_store__keep_parts is
-  'Refuses to take a part away from a memory that is locked, such as a section from an approved document: to delete '
-  'it, to move it to another one, or to change its kind.';
+  'Refuses to take a part away from a memory that is locked, such as a section from an approved document: to delete it, to move '
+  'it to another one, or to change its kind.';
 
 create trigger _400_keep_parts before delete or update of envelope, packet_type on public.packet_store
   for each row when (old.part_of is not null) execute function packets.tg_packet_store__keep_parts();
 
-create function packets.tg_packet_store__move_parts()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function packets.tg_packet_store__move_parts() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   update public.packet_store p set scope = new.scope, project_id = new.project_id, branch = new.branch, ttl = new.ttl
   where p.part_of = new.packet_id
@@ -9298,9 +9086,7 @@ begin
       'scope, project_id, ttl: this memory has parts that you may not change, so they cannot move with it', 'scope');
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function packets.tg_packet_store__move_parts is
   'Moves the parts of a memory, such as the sections of a document, to its new scope, project, branch and ttl.';
 
@@ -9312,10 +9098,8 @@ create trigger _600_move_parts after update of scope, project_id, branch, ttl, e
 
 -- Locks the other memory under the policies of the writer, requires that both have the same readers, and changes its
 -- status.
-create function packets.tg_packet_store__supersede()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function packets.tg_packet_store__supersede() returns trigger
+language plpgsql set search_path = '' as $$
 declare
   superseded public.packet_store;
 begin
@@ -9344,20 +9128,15 @@ begin
     where p.packet_id = superseded.packet_id;
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function packets.tg_packet_store__supersede is
-  'Marks the memory that this one supersedes: status superseded, and superseded_by. The caller must be allowed to '
-  'change it.';
+  'Marks the memory that this one supersedes: status superseded, and superseded_by. The caller must be allowed to change it.';
 
 create trigger _400_supersede before insert or update of envelope on public.packet_store
   for each row when (new.envelope ? 'supersedes') execute function packets.tg_packet_store__supersede();
 
-create function packets.tg_packet_store__check_successor()
-returns trigger
-language plpgsql set search_path = ''
-as $$
+create function packets.tg_packet_store__check_successor() returns trigger
+language plpgsql set search_path = '' as $$
 begin
   -- The trigger that marks a memory as superseded names one that is just being saved.
   if pg_trigger_depth() > 1 or not coalesce((kinds.rules_of(new.packet_type, new.tenant_id) ->> 'supersedes')::boolean, false)
@@ -9375,30 +9154,21 @@ begin
       format('superseded_by: no other %s of this scope, project and owner has this id', new.packet_type), 'superseded_by');
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function packets.tg_packet_store__check_successor is
-  'Requires that the memory which replaces this one exists, can be read by the writer and has the same scope, '
-  'project and owner.';
+  'Requires that the memory which replaces this one exists, can be read by the writer and has the same scope, project and owner.';
 
 create trigger _400_check_successor before insert or update of envelope on public.packet_store
   for each row when (new.envelope ? 'superseded_by') execute function packets.tg_packet_store__check_successor();
---! EndIncluded 040-packets/150-follow-kinds.sql
---! Included 045-ranking/000-schema.sql
-create schema ranking;
-comment on schema ranking is
-  'Ranking by words: the statistics of what a caller may read, and the scan of the index of words. Not exposed over GraphQL.';
-grant usage on schema ranking to l9_agent, l9_admin, l9_platform_admin, l9_worker, l9_searcher;
-
--- What the functions of l9_searcher call, and what the policies call for them.
-grant usage on schema public, identity, packets, words to l9_searcher;
+--! EndIncluded 070-packets/150-follow-kinds.sql
+--! Included 080-ranking/005-searcher-grants.sql
+-- Functions of earlier chapters that l9_searcher may execute: its own functions call them, and so do the policies.
 grant execute on function identity.current_identity, identity.current_role_name, identity.current_tenant_id,
   identity.current_org_id, identity.current_user_id, identity.current_scopes, identity.current_projects,
   identity.has_every_project, identity.allow_and_audit_operator_read, packets.is_embedded_engine, packets.bucket_mask,
   packets.tenant_bucket, packets.tenant_buckets, packets.in_bucket, words.index_token, words.index_text to l9_searcher;
---! EndIncluded 045-ranking/000-schema.sql
---! Included 045-ranking/010-audiences.sql
+--! EndIncluded 080-ranking/005-searcher-grants.sql
+--! Included 080-ranking/010-audiences.sql
 -- How often words occur among the memories of one audience: of one tenant, org, user, project and scope. Rows of an audience are
 -- visible to the same callers, so the sum over the audiences of a caller depends on nothing that it cannot read.
 
@@ -9535,8 +9305,8 @@ comment on function ranking.count_stale_audiences is
   'Counts the words of audiences that have changed, largest first; returns how many it counted.';
 grant execute on function ranking.stale_audiences, ranking.count_audience, ranking.count_stale_audiences, packets.audience_id to
   l9_worker;
---! EndIncluded 045-ranking/010-audiences.sql
---! Included 045-ranking/020-weigh-words.sql
+--! EndIncluded 080-ranking/010-audiences.sql
+--! Included 080-ranking/020-weigh-words.sql
 -- How much each word of a query tells, by how rare it is among the memories that the caller may read. Searches and
 -- the search for near-duplicates call weigh_words().
 
@@ -9621,8 +9391,8 @@ comment on function ranking.weigh_words is
   'Weights of words for the caller of a search in these scopes and this project (null: all): from the counts of the audiences '
   'that it may read or, before they are counted, from the newest memories that it may read. Definer: it reads the counts, to '
   'which callers have no grant.';
---! EndIncluded 045-ranking/020-weigh-words.sql
---! Included 045-ranking/030-find-by-words.sql
+--! EndIncluded 080-ranking/020-weigh-words.sql
+--! Included 080-ranking/030-find-by-words.sql
 -- Finds memories by weighed words, through the BM25 indexes. Searches, suggestions and the search for near-duplicates
 -- call find_by_words().
 
@@ -9853,31 +9623,18 @@ grant create on schema ranking to l9_searcher;
 alter function ranking.weigh_words owner to l9_searcher;
 alter function ranking.find_by_words owner to l9_searcher;
 revoke create on schema ranking from l9_searcher;
---! EndIncluded 045-ranking/030-find-by-words.sql
---! Included 050-embeddings/000-schema.sql
-create schema embeddings;
-comment on schema embeddings is
-  'Embedding models, vectors, and the queues of memories that wait for vectors. Not exposed over GraphQL; callers '
-  'may execute only the functions that are granted to them one by one.';
-grant usage on schema embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 050-embeddings/000-schema.sql
---! Included 050-embeddings/010-embedding-models.sql
+--! EndIncluded 080-ranking/030-find-by-words.sql
+--! Included 090-embeddings/010-embedding-models.sql
 -- The embedding models, and which of them serves. Functions for jobs change their state; searches compare vectors of
 -- the model that serves.
 
 create function embeddings.max_dimensions() returns integer language sql immutable parallel safe return 1536;
-
 comment on function embeddings.max_dimensions is
   'Dimensions of every stored vector and every query vector. Vectors of smaller models are padded with zeros.';
 
-create function embeddings.is_model_name(name text)
-returns boolean
-language sql immutable parallel safe
+create function embeddings.is_model_name(name text) returns boolean language sql immutable parallel safe
 return name ~ '^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,99}$';
-
-comment on function embeddings.is_model_name is
-  'True for 1 to 100 letters, digits or ._/:@- that begin with a letter or digit.';
-
+comment on function embeddings.is_model_name is 'True for 1 to 100 letters, digits or ._/:@- that begin with a letter or digit.';
 grant execute on function embeddings.max_dimensions to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function embeddings.is_model_name to l9_worker;
 
@@ -9898,23 +9655,21 @@ create table public.embedding_models (
   constraint embedding_state_one_each exclude using btree (state with =) where (state in ('serving', 'arriving'))
     deferrable initially deferred
 );
-
 comment on table public.embedding_models is
   'Embedding models whose vectors are stored. A search compares vectors of one model only.';
 comment on column public.embedding_models.model is 'Name of the model. Each of its vectors carries this name.';
 comment on column public.embedding_models.created_at is 'Time when the model was registered.';
 comment on column public.embedding_models.dimensions is
-  'Number of dimensions of the model, at most 1536. Its vectors are padded with zeros to 1536 dimensions, which '
-  'does not change cosine similarities.';
+  'Number of dimensions of the model, at most 1536. Its vectors are padded with zeros to 1536 dimensions, which does not change '
+  'cosine similarities.';
 comment on column public.embedding_models.state is
-  'serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so '
-  'that it can serve later; leaving: the vectors of this model are being deleted; null: none of these.';
+  'serving: searches compare the vectors of this model; arriving: memories are also embedded with this model, so that it can '
+  'serve later; leaving: the vectors of this model are being deleted; null: none of these.';
 comment on column public.embedding_models.state_since is 'Time when the model entered its state.';
 comment on column public.embedding_models.relevance_midpoint is
   'The cosine similarity of a query and a memory that means a relevance of 0.5.';
 comment on column public.embedding_models.relevance_slope is
-  'How fast relevance rises with similarity: relevance is 1 / (1 + exp(-relevance_slope * (similarity - '
-  'relevance_midpoint))).';
+  'How fast relevance rises with similarity: relevance is 1 / (1 + exp(-relevance_slope * (similarity - relevance_midpoint))).';
 
 alter table public.embedding_models enable row level security;
 alter table public.embedding_models force row level security;
@@ -9926,24 +9681,19 @@ comment on policy scope_access on public.embedding_models is 'The list of models
 comment on policy worker_access on public.embedding_models is 'Jobs change from one model to another.';
 comment on policy definer_functions on public.embedding_models is
   'register_embedding_model() inserts rows, and drop_embedding_model() deletes them.';
-
 grant select on public.embedding_models to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant update (state, state_since) on public.embedding_models to l9_worker;
 
 create trigger _900_notify after insert or update or delete on public.embedding_models
   for each statement execute function administration.tg__notify('l9_embedding_models');
 
-create function embeddings.serving_model()
-returns text
-language sql stable parallel safe set search_path = ''
+create function embeddings.serving_model() returns text language sql stable parallel safe set search_path = ''
 return (select m.model from public.embedding_models m where m.state = 'serving');
-
 comment on function embeddings.serving_model is
   'The model whose vectors searches compare; null before a gateway has started for the first time.';
-
 grant execute on function embeddings.serving_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 050-embeddings/010-embedding-models.sql
---! Included 050-embeddings/020-pending-embeddings.sql
+--! EndIncluded 090-embeddings/010-embedding-models.sql
+--! Included 090-embeddings/020-pending-embeddings.sql
 -- The queue of memories that wait for their vectors. Triggers of packet_store fill it, and the embedding job works
 -- through it.
 
@@ -9962,10 +9712,9 @@ create table embeddings.pending_embeddings (
 
 create index pending_embeddings_due_idx on embeddings.pending_embeddings (model, next_attempt_at);
 create index pending_embeddings_turn_idx on embeddings.pending_embeddings (model, next_chunk, enqueued_at desc);
-
 comment on table embeddings.pending_embeddings is
-  'Queue of memories that wait for their vectors. A row is inserted in the transaction of the save and deleted in '
-  'the transaction that stores the vectors, so no memory is lost or embedded twice.';
+  'Queue of memories that wait for their vectors. A row is inserted in the transaction of the save and deleted in the '
+  'transaction that stores the vectors, so no memory is lost or embedded twice.';
 comment on column embeddings.pending_embeddings.model is
   'The model that the memory waits for: the one that serves and, during a model change, also the one that arrives.';
 comment on column embeddings.pending_embeddings.leased_until is
@@ -9973,11 +9722,9 @@ comment on column embeddings.pending_embeddings.leased_until is
 comment on column embeddings.pending_embeddings.attempts is
   'Number of times that the content of this memory was refused or failed.';
 comment on column embeddings.pending_embeddings.next_chunk is
-  '0: nothing is embedded yet. Above: the text as a whole has its vector, as have the chunks before this one, of '
-  'the content first and then of the steps. Chunks of a long memory are embedded a few at a time, in turns with '
-  'other memories.';
-comment on column embeddings.pending_embeddings.last_error is
-  'Name of the last error. It never holds a text of the memory.';
+  '0: nothing is embedded yet. Above: the text as a whole has its vector, as have the chunks before this one, of the content '
+  'first and then of the steps. Chunks of a long memory are embedded a few at a time, in turns with other memories.';
+comment on column embeddings.pending_embeddings.last_error is 'Name of the last error. It never holds a text of the memory.';
 
 call identity.keep_private('embeddings.pending_embeddings',
   jobs => 'Jobs work through the queue.',
@@ -9985,8 +9732,7 @@ call identity.keep_private('embeddings.pending_embeddings',
 
 grant select, insert (packet_id, model), update, delete on embeddings.pending_embeddings to l9_worker;
 
-create function embeddings.enqueue_memory(packet_id uuid)
-returns void
+create function embeddings.enqueue_memory(packet_id uuid) returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into embeddings.pending_embeddings (packet_id, model)
@@ -9996,19 +9742,17 @@ begin atomic
     set enqueued_at = clock_timestamp(), attempts = 0, next_attempt_at = now(), leased_until = null, last_error = null,
       next_chunk = 0;
 end;
-
 comment on function embeddings.enqueue_memory is
-  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, it begins again as '
-  'if it was queued now.';
---! EndIncluded 050-embeddings/020-pending-embeddings.sql
---! Included 050-embeddings/030-stale-contexts.sql
+  'Queues a memory that changed, for each model that serves or arrives. If it is queued already, it begins again as if it was '
+  'queued now.';
+--! EndIncluded 090-embeddings/020-pending-embeddings.sql
+--! Included 090-embeddings/030-stale-contexts.sql
 -- The queue of memories whose context must be made again. Triggers fill it, and the embedding job works through it.
 
 create table embeddings.stale_contexts (
   -- No foreign key: rows are inserted while memories are being deleted, and the job checks whether the memory still exists.
   packet_id uuid primary key
 );
-
 comment on table embeddings.stale_contexts is 'Queue of memories whose context must be created again.';
 comment on column embeddings.stale_contexts.packet_id is 'The memory, which may have been deleted since.';
 
@@ -10017,8 +9761,8 @@ call identity.keep_private('embeddings.stale_contexts',
   functions => 'Triggers insert memories into the queue.');
 
 grant select, insert, delete on embeddings.stale_contexts to l9_worker;
---! EndIncluded 050-embeddings/030-stale-contexts.sql
---! Included 050-embeddings/040-memory-contexts.sql
+--! EndIncluded 090-embeddings/030-stale-contexts.sql
+--! Included 090-embeddings/040-memory-contexts.sql
 -- Each memory together with the end of its predecessor in the thread. The embedding job writes the contexts, and
 -- searches find answers by them.
 
@@ -10043,14 +9787,11 @@ alter table public.memory_contexts alter column context set statistics 0, alter 
 create index memory_contexts_readers_idx on public.memory_contexts (tenant_id, scope, user_id, org_id, project_id, branch)
   include (packet_id, ttl);
 create index memory_contexts_predecessor_idx on public.memory_contexts (predecessor_id);
-
 comment on table public.memory_contexts is
-  'Memories together with their predecessor in the thread, so that an answer is also found by the question before '
-  'it. A predecessor is used only if it has the same owner, scope and project: a caller who may read the row may '
-  'read both memories.';
+  'Memories together with their predecessor in the thread, so that an answer is also found by the question before it. A '
+  'predecessor is used only if it has the same owner, scope and project: a caller who may read the row may read both memories.';
 comment on column public.memory_contexts.context_id is
-  'UUID version 7. A changed text gets a new context_id, because vectors refer to the text that they were made '
-  'from.';
+  'UUID version 7. A changed text gets a new context_id, because vectors refer to the text that they were made from.';
 comment on column public.memory_contexts.packet_id is 'The memory.';
 comment on column public.memory_contexts.predecessor_id is 'The memory before it in the thread.';
 comment on column public.memory_contexts.context is
@@ -10073,7 +9814,6 @@ create policy definer_functions on public.memory_contexts to l9_owner using (tru
 comment on policy worker_access on public.memory_contexts is 'The embedding job writes contexts.';
 comment on policy definer_functions on public.memory_contexts is
   'Triggers delete a context when one of its memories changes or is deleted.';
-
 grant select on public.memory_contexts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, predecessor_id, context, tenant_id, org_id, user_id, project_id, branch, scope, ttl)
   on public.memory_contexts to l9_worker;
@@ -10082,38 +9822,28 @@ grant update (created_at) on public.memory_contexts to l9_worker;
 grant delete, maintain on public.memory_contexts to l9_worker;
 -- Callers have no write privilege: contexts follow from the memories.
 
-create function embeddings.tg_memory_contexts__list_stale()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function embeddings.tg_memory_contexts__list_stale() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   insert into embeddings.stale_contexts (packet_id)
   select o.packet_id from old_rows o order by o.packet_id
   on conflict do nothing;
   return null;
-end
-$$;
-
+end $$;
 comment on function embeddings.tg_memory_contexts__list_stale is
-  'Queues a memory that lost its context, for example because its predecessor was deleted, so that it gets a new '
-  'one. Definer: callers cannot see that queue.';
+  'Queues a memory that lost its context, for example because its predecessor was deleted, so that it gets a new one. Definer: '
+  'callers cannot see that queue.';
 
-create trigger _900_list_stale after delete on public.memory_contexts
-  referencing old table as old_rows
+create trigger _900_list_stale after delete on public.memory_contexts referencing old table as old_rows
   for each statement execute function embeddings.tg_memory_contexts__list_stale();
---! EndIncluded 050-embeddings/040-memory-contexts.sql
---! Included 050-embeddings/050-memory-embeddings.sql
+--! EndIncluded 090-embeddings/040-memory-contexts.sql
+--! Included 090-embeddings/050-memory-embeddings.sql
 -- The vectors of memories. The embedding job writes them, and searches and the search for near-duplicates compare
 -- them.
 
-create function embeddings.embedding_types()
-returns text[]
-language sql immutable parallel safe
+create function embeddings.embedding_types() returns text[] language sql immutable parallel safe
 return array['content', 'context', 'reasoning'];
-
-comment on function embeddings.embedding_types is
-  'The types of texts that are embedded. Each has an index for each model.';
-
+comment on function embeddings.embedding_types is 'The types of texts that are embedded. Each has an index for each model.';
 grant execute on function embeddings.embedding_types to l9_worker;
 
 create table public.memory_embeddings (
@@ -10153,18 +9883,13 @@ begin
   alter table public.memory_embeddings alter column vector set compression lz4;
 exception when feature_not_supported then
   null;
-end
-$$;
+end $$;
 
-create function embeddings.compared_vector_type()
-returns text
-language sql immutable parallel safe set search_path = ''
+create function embeddings.compared_vector_type() returns text language sql immutable parallel safe set search_path = ''
 return case when packets.is_embedded_engine() then 'extensions.vector' else 'extensions.halfvec' end;
-
 comment on function embeddings.compared_vector_type is
-  'The type of the vectors that searches compare: half precision on a server, where it takes half the space and is '
-  'as fast. In WebAssembly, half precision is several times slower.';
-
+  'The type of the vectors that searches compare: half precision on a server, where it takes half the space and is as fast. In '
+  'WebAssembly, half precision is several times slower.';
 grant execute on function embeddings.compared_vector_type to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 
 -- Searches read this column. To take a vector out of the padded one, every distance would decompress 6 kB and convert 384
@@ -10173,8 +9898,7 @@ do $$
 begin
   execute format(
     'alter table public.memory_embeddings add column compared_vector %s not null', embeddings.compared_vector_type());
-end
-$$;
+end $$;
 alter table public.memory_embeddings alter column compared_vector set storage main;
 -- No plan depends on the frequency of vectors or texts.
 alter table public.memory_embeddings
@@ -10184,10 +9908,8 @@ alter table public.memory_embeddings
 
 create index memory_embeddings_visible_idx on public.memory_embeddings (tenant_id, scope, project_id);
 create index memory_embeddings_context_idx on public.memory_embeddings (context_id) where context_id is not null;
-
 comment on table public.memory_embeddings is
-  'Vectors of memories, whole and in chunks. Owner, project, scope and expiry are kept equal to those of the '
-  'memory.';
+  'Vectors of memories, whole and in chunks. Owner, project, scope and expiry are kept equal to those of the memory.';
 comment on column public.memory_embeddings.embedding_id is 'UUID version 7.';
 comment on column public.memory_embeddings.packet_id is 'The memory.';
 comment on column public.memory_embeddings.tenant_id is 'Tenant of the memory.';
@@ -10202,32 +9924,26 @@ comment on column public.memory_embeddings.session_id is 'Session of the memory.
 comment on column public.memory_embeddings.trace_id is 'Trace of the memory.';
 comment on column public.memory_embeddings.created_at is 'Time when the text was embedded.';
 comment on column public.memory_embeddings.embedding_type is
-  'Type of the text that was embedded: content, context (the memory with its predecessor in the thread) or '
-  'reasoning.';
+  'Type of the text that was embedded: content, context (the memory with its predecessor in the thread) or reasoning.';
 comment on column public.memory_embeddings.model is 'The model that made the vector.';
 comment on column public.memory_embeddings.vector is
   'L2-normalised, padded with zeros to 1536 dimensions. The gateway never sends it to clients.';
 comment on column public.memory_embeddings.compared_vector is
-  'The same vector in the dimensions of its model, as indexes hold it and searches compare it; set by a trigger. Of '
-  'type halfvec on a server, vector on the embedded engine.';
+  'The same vector in the dimensions of its model, as indexes hold it and searches compare it; set by a trigger. Of type halfvec '
+  'on a server, vector on the embedded engine.';
 comment on column public.memory_embeddings.chunk_index is '0: the memory as a whole; 1 and up: its chunks in order.';
 comment on column public.memory_embeddings.chunk_text is 'Text of a chunk; null for the whole.';
 comment on column public.memory_embeddings.context_id is
   'The context that a vector of type context was made from, and with which it is deleted; null for all other types.';
-comment on column public.memory_embeddings.metadata is
-  'For a chunk: start and end, character offsets into the content.';
+comment on column public.memory_embeddings.metadata is 'For a chunk: start and end, character offsets into the content.';
 
-create function embeddings.tg_memory_embeddings__shorten()
-returns trigger
-language plpgsql volatile set search_path = ''
-as $$
+create function embeddings.tg_memory_embeddings__shorten() returns trigger
+language plpgsql volatile set search_path = '' as $$
 begin
   new.compared_vector := extensions.subvector(new.vector, 1, coalesce(
     (select m.dimensions from public.embedding_models m where m.model = new.model), embeddings.max_dimensions()));
   return new;
-end
-$$;
-
+end $$;
 comment on function embeddings.tg_memory_embeddings__shorten is
   'Sets compared_vector from vector and the dimensions of the model.';
 
@@ -10242,49 +9958,38 @@ create policy worker_access on public.memory_embeddings to l9_worker using (true
 create policy definer_functions on public.memory_embeddings to l9_owner using (true);
 
 comment on policy worker_access on public.memory_embeddings is 'The embedding job writes vectors.';
-comment on policy definer_functions on public.memory_embeddings is
-  'A trigger keeps the vectors equal to their memory.';
-
+comment on policy definer_functions on public.memory_embeddings is 'A trigger keeps the vectors equal to their memory.';
 grant select on public.memory_embeddings to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant insert (packet_id, embedding_type, model, vector, chunk_index, chunk_text, context_id, metadata, tenant_id, org_id, user_id,
-  project_id, branch, scope,
-  ttl, correlation_id, session_id, trace_id)
-  on public.memory_embeddings to l9_worker;
+  project_id, branch, scope, ttl, correlation_id, session_id, trace_id) on public.memory_embeddings to l9_worker;
 grant delete, maintain on public.memory_embeddings to l9_worker;
 -- Callers have no write privilege: a caller must not decide what a memory means.
---! EndIncluded 050-embeddings/050-memory-embeddings.sql
---! Included 050-embeddings/060-register-embedding-model.sql
+--! EndIncluded 090-embeddings/050-memory-embeddings.sql
+--! Included 090-embeddings/060-register-embedding-model.sql
 -- Registers an embedding model, with its indexes and the functions that scan them. Gateways call
 -- register_embedding_model() when they start with a model or begin to change to one.
 
-create function embeddings.embedding_type_name(dimensions integer)
-returns text
+create function embeddings.embedding_type_name(dimensions integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('%s(%s)', embeddings.compared_vector_type(), dimensions);
-
 comment on function embeddings.embedding_type_name is
   'The type of the vectors of a model that searches compare, with its dimensions.';
 
-create function embeddings.embedding_expression(dimensions integer)
-returns text
+create function embeddings.embedding_expression(dimensions integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.format('(compared_vector::%s)', embeddings.embedding_type_name(dimensions));
-
 comment on function embeddings.embedding_expression is
   'The expression over memory_embeddings that the indexes of a model hold. A search must use the same expression.';
 
-create function embeddings.embedding_index_name(model text, embedding_type text, bucket integer)
-returns text
+create function embeddings.embedding_index_name(model text, embedding_type text, bucket integer) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.concat_ws('_', 'hnsw', embedding_type,
   pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(model, 'UTF8')), 'hex'), 16), bucket);
-
 comment on function embeddings.embedding_index_name is
-  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null in the name of the '
-  'function that scans those of all buckets.';
+  'Name of the index of a model for one embedding type and one bucket of tenants. bucket is null in the name of the function '
+  'that scans those of all buckets.';
 
-create function embeddings.embedding_indexes(model text)
-returns table (name text, condition text)
+create function embeddings.embedding_indexes(model text) returns table (name text, condition text)
 language sql stable parallel safe set search_path = ''
 begin atomic
   select
@@ -10293,24 +9998,18 @@ begin atomic
   from pg_catalog.unnest(embeddings.embedding_types()) as t (kind)
   cross join pg_catalog.unnest(packets.tenant_buckets()) as b (bucket);
 end;
-
 comment on function embeddings.embedding_indexes is
-  'The indexes of a model: one for each embedding type and bucket of tenants. name: of the index; condition: its '
-  'predicate.';
+  'The indexes of a model: one for each embedding type and bucket of tenants. name: of the index; condition: its predicate.';
 
-create function embeddings.nearest_function_name(model text, embedding_type text)
-returns text
+create function embeddings.nearest_function_name(model text, embedding_type text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.replace(embeddings.embedding_index_name(model, embedding_type, null), 'hnsw_', 'nearest_');
-
 comment on function embeddings.nearest_function_name is
   'Name of the function in the schema embeddings that scans the indexes of a model for one embedding type.';
 
 -- Builds the source of the function, with one branch for each bucket of tenants.
-create function embeddings.create_nearest_function(model text, dimensions integer, embedding_type text)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function embeddings.create_nearest_function(model text, dimensions integer, embedding_type text) returns void
+language plpgsql volatile set search_path = '' as $$
 declare
   branch constant text := $sql$
     when %1$s then
@@ -10323,17 +10022,14 @@ declare
         and (searched_project is null or m.project_id is null or m.project_id = searched_project)
         and (searched_branch is null or m.branch is null or m.branch = searched_branch)
         and (uses_chunks or m.chunk_index = 0)
-      order by %2$s operator(extensions.<=>) query
-      limit row_limit;$sql$;
+      order by %2$s operator(extensions.<=>) query limit row_limit;$sql$;
   signature constant text := format('embeddings.%I', embeddings.nearest_function_name(model, embedding_type));
 begin
   execute format($sql$
 create or replace function %s(
   bucket integer, query %s, row_limit integer, searched_scopes text[], searched_project text, searched_branch text,
-  uses_chunks boolean)
-returns table (packet_id uuid, chunk_index integer, distance double precision)
-language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan
-as $body$
+  uses_chunks boolean) returns table (packet_id uuid, chunk_index integer, distance double precision)
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $body$
 begin
   case bucket%s
   end case;
@@ -10348,13 +10044,12 @@ $body$ $sql$,
     'The rows nearest to a vector that the caller may read, of type %s and made by %s, from the index of a bucket of tenants.',
     embedding_type, model));
   execute format('grant execute on function %s to l9_agent, l9_admin, l9_platform_admin', signature);
-end
-$$;
+end $$;
 
 comment on function embeddings.create_nearest_function is
-  'Creates the function that scans the indexes of a model for one embedding type. It has one statement for each '
-  'index, because the planner must know the index, and PostgreSQL keeps their plans: planning over dozens of '
-  'indexes takes a fifth as long as the scan. The statements hold no text of a caller.';
+  'Creates the function that scans the indexes of a model for one embedding type. It has one statement for each index, because '
+  'the planner must know the index, and PostgreSQL keeps their plans: planning over dozens of indexes takes a fifth as long as '
+  'the scan. The statements hold no text of a caller.';
 
 create function embeddings.default_relevance(model text, out midpoint real, out slope real)
 language sql immutable parallel safe set search_path = ''
@@ -10368,21 +10063,15 @@ begin atomic
     (3, 'text-embedding-ada-002%', 0.76, 60),
     -- Of an unknown model only what points away from the query is taken to be irrelevant.
     (4, '%', 0.15, 6)) as known (place, pattern, midpoint, slope)
-  where default_relevance.model like known.pattern
-  order by known.place
-  limit 1;
+  where default_relevance.model like known.pattern order by known.place limit 1;
 end;
-
 comment on function embeddings.default_relevance is
-  'The map from similarity to relevance that a model gets when it is registered: midpoint and slope, as in '
-  'embedding_models.';
+  'The map from similarity to relevance that a model gets when it is registered: midpoint and slope, as in embedding_models.';
 
 -- Inserts the model if it is new, and then whatever index or function is missing, so that a repeated call does no
 -- harm.
-create function public.register_embedding_model(model text, dimensions integer)
-returns void
-language plpgsql volatile security definer set search_path = '' set client_min_messages = warning
-as $$
+create function public.register_embedding_model(model text, dimensions integer) returns void
+language plpgsql volatile security definer set search_path = '' set client_min_messages = warning as $$
 declare
   index record;
   registered_dimensions integer;
@@ -10415,66 +10104,50 @@ begin
   end loop;
   perform embeddings.create_nearest_function(model, dimensions, t.kind)
   from unnest(embeddings.embedding_types()) as t (kind);
-end
-$$;
-
+end $$;
 comment on function public.register_embedding_model is
-  'Registers a model and creates its partial HNSW indexes and the functions that scan them. A second call changes '
-  'nothing. Errors: L9VAL. Definer: only the owner of the table can create indexes.';
-
-grant execute on function
-  embeddings.nearest_function_name, embeddings.embedding_index_name, embeddings.embedding_type_name,
-  embeddings.embedding_expression
-to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+  'Registers a model and creates its partial HNSW indexes and the functions that scan them. A second call changes nothing. '
+  'Errors: L9VAL. Definer: only the owner of the table can create indexes.';
+grant execute on function embeddings.nearest_function_name, embeddings.embedding_index_name, embeddings.embedding_type_name,
+  embeddings.embedding_expression to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.register_embedding_model to l9_worker, l9_platform_admin;
---! EndIncluded 050-embeddings/060-register-embedding-model.sql
---! Included 050-embeddings/070-reasoning-text.sql
+--! EndIncluded 090-embeddings/060-register-embedding-model.sql
+--! Included 090-embeddings/070-reasoning-text.sql
 -- The text of a reasoning trace that is embedded beside its content. lease_pending_embeddings() and the view
 -- semantic_memory return it, and store_reasoning() compares it.
 
-create function embeddings.reasoning_text(kind text, envelope jsonb)
-returns text
+create function embeddings.reasoning_text(kind text, envelope jsonb) returns text
 language sql immutable parallel safe set search_path = ''
 return case when kind = 'reasoning_trace' and jsonb_typeof(envelope -> 'steps') = 'array' then (
   select pg_catalog.string_agg(step.text #>> '{}', E'\n' order by step.place)
   from pg_catalog.jsonb_path_query(envelope -> 'steps', 'strict $.** ? (@.type() == "string")')
     with ordinality as step (text, place)
   where not identity.is_blank(step.text #>> '{}')) end;
-
 comment on function embeddings.reasoning_text is
-  'All texts in the steps of a reasoning trace, one on each line. Null if there are none, and for memories of other '
-  'kinds. The text is embedded beside the content, as type reasoning.';
-
+  'All texts in the steps of a reasoning trace, one on each line. Null if there are none, and for memories of other kinds. The '
+  'text is embedded beside the content, as type reasoning.';
 grant execute on function embeddings.reasoning_text to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 050-embeddings/070-reasoning-text.sql
---! Included 050-embeddings/080-follow-packets.sql
+--! EndIncluded 090-embeddings/070-reasoning-text.sql
+--! Included 090-embeddings/080-follow-packets.sql
 -- Triggers on packet_store that keep queues, vectors and contexts in step with the memories.
 
-create function embeddings.tg_packet_store__enqueue_embedding()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function embeddings.tg_packet_store__enqueue_embedding() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   insert into embeddings.pending_embeddings (packet_id, model)
   select n.packet_id, m.model
   from new_rows n cross join public.embedding_models m
-  where m.state in ('serving', 'arriving')
-  order by n.packet_id, m.model;
+  where m.state in ('serving', 'arriving') order by n.packet_id, m.model;
   return null;
-end
-$$;
-
+end $$;
 comment on function embeddings.tg_packet_store__enqueue_embedding is
   'Queues new memories for embedding. Definer: callers cannot see that queue.';
 
-create trigger _900_enqueue_embedding after insert on public.packet_store
-  referencing new table as new_rows
+create trigger _900_enqueue_embedding after insert on public.packet_store referencing new table as new_rows
   for each statement execute function embeddings.tg_packet_store__enqueue_embedding();
 
-create function embeddings.tg_packet_store__embeddings_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function embeddings.tg_packet_store__embeddings_follow() returns trigger
+language plpgsql security definer set search_path = '' as $$
 declare
   has_new_text constant boolean := new.content_hash <> old.content_hash;
   has_new_steps constant boolean := 'reasoning_trace' in (new.packet_type, old.packet_type)
@@ -10497,13 +10170,11 @@ begin
         is distinct from (new.tenant_id, new.org_id, new.user_id, new.project_id, new.branch, new.scope, new.ttl);
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function embeddings.tg_packet_store__embeddings_follow is
-  'Keeps owner, project, branch, scope and expiry of the vectors equal to those of the memory. Deletes the vectors when '
-  'its content changes, and those of its steps when a reasoning trace gets others, and queues it. Definer: callers '
-  'cannot write vectors.';
+  'Keeps owner, project, branch, scope and expiry of the vectors equal to those of the memory. Deletes the vectors when its '
+  'content changes, and those of its steps when a reasoning trace gets others, and queues it. Definer: callers cannot write '
+  'vectors.';
 
 create trigger _600_embeddings_follow before update on public.packet_store
   for each row
@@ -10519,10 +10190,8 @@ create trigger _600_embeddings_follow before update on public.packet_store
       and (new.packet_type <> old.packet_type or new.envelope -> 'steps' is distinct from old.envelope -> 'steps'))
   execute function embeddings.tg_packet_store__embeddings_follow();
 
-create function embeddings.tg_packet_store__contexts_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function embeddings.tg_packet_store__contexts_follow() returns trigger
+language plpgsql security definer set search_path = '' as $$
 begin
   -- The job locks rows in the same order: the context first, then rows of a queue.
   delete from public.memory_contexts c where c.packet_id = new.packet_id;
@@ -10531,12 +10200,10 @@ begin
     insert into embeddings.stale_contexts (packet_id) values (new.packet_id) on conflict do nothing;
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function embeddings.tg_packet_store__contexts_follow is
-  'Deletes the context of a memory that changed and the context of its successor in the thread. Definer: callers '
-  'cannot write contexts.';
+  'Deletes the context of a memory that changed and the context of its successor in the thread. Definer: callers cannot write '
+  'contexts.';
 
 -- 690: contexts are deleted after the derived rows of the memory have been recomputed.
 create trigger _690_contexts_follow
@@ -10555,8 +10222,8 @@ create trigger _690_contexts_follow
       or new.branch is distinct from old.branch
       or new.ttl is distinct from old.ttl))
   execute function embeddings.tg_packet_store__contexts_follow();
---! EndIncluded 050-embeddings/080-follow-packets.sql
---! Included 050-embeddings/090-embedding-queue.sql
+--! EndIncluded 090-embeddings/080-follow-packets.sql
+--! Included 090-embeddings/090-embedding-queue.sql
 -- Functions over the queue that the embedding job calls, as l9_worker. Each call is one short transaction, so no transaction is
 -- open while a provider answers.
 
@@ -10571,9 +10238,7 @@ begin atomic
     where q.model = lease_pending_embeddings.model and q.next_attempt_at <= now()
       and (q.leased_until is null or q.leased_until < now())
       and q.next_chunk >= case when has_whole then 1 else 0 end and q.next_chunk <= case when has_whole then 2147483647 else 0 end
-    order by q.next_chunk, q.enqueued_at desc
-    limit batch_size
-    for update skip locked
+    order by q.next_chunk, q.enqueued_at desc limit batch_size for update skip locked
   ), leased as (
     update embeddings.pending_embeddings q set leased_until = now() + lease
     from due where q.packet_id = due.packet_id and q.model = lease_pending_embeddings.model
@@ -10581,18 +10246,15 @@ begin atomic
   )
   select p.packet_id, p.envelope ->> 'content', p.content_hash, leased.attempts,
     embeddings.reasoning_text(p.packet_type, p.envelope), p.tenant_id, leased.next_chunk
-  from leased join public.packet_store p on p.packet_id = leased.packet_id
-  order by leased.next_chunk, leased.enqueued_at desc;
+  from leased join public.packet_store p on p.packet_id = leased.packet_id order by leased.next_chunk, leased.enqueued_at desc;
 end;
-
 comment on function embeddings.lease_pending_embeddings is
-  'Leases up to batch_size memories that wait for this model: the newest of those without a vector, or with '
-  'has_whole of those that lack only chunks, the one with the fewest chunks so far first. So a long memory holds up '
-  'no other. For reasoning traces it also returns the texts in their steps.';
+  'Leases up to batch_size memories that wait for this model: the newest of those without a vector, or with has_whole of those '
+  'that lack only chunks, the one with the fewest chunks so far first. So a long memory holds up no other. For reasoning traces '
+  'it also returns the texts in their steps.';
 
 create function embeddings.postpone_embeddings(
-  model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean)
-returns void
+  model text, packet_ids uuid[], delay interval, error text, counts_as_attempt boolean) returns void
 language sql volatile set search_path = ''
 begin atomic
   -- A row that is locked is skipped: a change of the memory queues it again, and waiting for that change could block it.
@@ -10608,13 +10270,11 @@ begin atomic
     attempts = q.attempts + case when counts_as_attempt then 1 else 0 end
   from free f where q.packet_id = f.packet_id and q.model = postpone_embeddings.model;
 end;
-
 comment on function embeddings.postpone_embeddings is
-  'Ends the leases of memories and makes them due after a delay. counts_as_attempt: the content of the memory '
-  'failed, not the provider.';
+  'Ends the leases of memories and makes them due after a delay. counts_as_attempt: the content of the memory failed, not the '
+  'provider.';
 
-create function embeddings.renew_embedding_leases(model text, packet_ids uuid[], lease interval)
-returns void
+create function embeddings.renew_embedding_leases(model text, packet_ids uuid[], lease interval) returns void
 language sql volatile set search_path = ''
 begin atomic
   with free as materialized (
@@ -10625,24 +10285,20 @@ begin atomic
   update embeddings.pending_embeddings q set leased_until = now() + lease
   from free f where q.packet_id = f.packet_id and q.model = renew_embedding_leases.model;
 end;
-
 comment on function embeddings.renew_embedding_leases is
-  'Extends the leases of memories that a job still works on. Leases are short and renewed, so that another process '
-  'soon takes over from one that died.';
+  'Extends the leases of memories that a job still works on. Leases are short and renewed, so that another process soon takes '
+  'over from one that died.';
 
-create function embeddings.release_embedding_leases()
-returns void
+create function embeddings.release_embedding_leases() returns void
 language sql volatile set search_path = ''
 begin atomic
   update embeddings.pending_embeddings q set leased_until = null where q.leased_until is not null;
 end;
-
 comment on function embeddings.release_embedding_leases is
-  'Ends all leases. A process that is alone on its database calls it at its start, when every lease belongs to a '
-  'process that died.';
+  'Ends all leases. A process that is alone on its database calls it at its start, when every lease belongs to a process that '
+  'died.';
 
-create function embeddings.enqueue_missing_embeddings(model text)
-returns bigint
+create function embeddings.enqueue_missing_embeddings(model text) returns bigint
 language sql volatile set search_path = ''
 begin atomic
   -- Memories are locked before they are queued, in the same order as by a caller's change.
@@ -10655,19 +10311,15 @@ begin atomic
   ), enqueued as (
     insert into embeddings.pending_embeddings (packet_id, model)
     select m.packet_id, enqueue_missing_embeddings.model from missing m
-    order by m.packet_id
-    on conflict do nothing
-    returning packet_id
+    order by m.packet_id on conflict do nothing returning packet_id
   )
   select count(*) from enqueued;
 end;
-
 comment on function embeddings.enqueue_missing_embeddings is
-  'Queues every memory without a vector of this model, and returns how many were queued. It serves a model that '
-  'begins to serve or to arrive, and memories that were saved while no gateway knew the model.';
+  'Queues every memory without a vector of this model, and returns how many were queued. It serves a model that begins to serve '
+  'or to arrive, and memories that were saved while no gateway knew the model.';
 
-create function embeddings.count_waiting(ids uuid[])
-returns bigint
+create function embeddings.count_waiting(ids uuid[]) returns bigint
 language sql stable security definer set search_path = ''
 begin atomic
   select count(*)
@@ -10678,14 +10330,12 @@ begin atomic
     and ((me).role = 'l9_platform_admin'
       or identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope));
 end;
-
 comment on function embeddings.count_waiting is
-  'How many of these memories wait for their vectors of the serving model; those that the caller may not read do '
-  'not count. Definer: it reads the queue, to which callers have no grant.';
+  'How many of these memories wait for their vectors of the serving model; those that the caller may not read do not count. '
+  'Definer: it reads the queue, to which callers have no grant.';
 grant execute on function embeddings.count_waiting to l9_agent, l9_admin, l9_platform_admin;
 
-create function embeddings.embedding_backlog()
-returns table (pending bigint, failing bigint, oldest_seconds double precision)
+create function embeddings.embedding_backlog() returns table (pending bigint, failing bigint, oldest_seconds double precision)
 language sql stable set search_path = ''
 begin atomic
   select count(*), count(*) filter (where q.last_error is not null),
@@ -10693,45 +10343,34 @@ begin atomic
   from embeddings.pending_embeddings q
   where q.model = embeddings.serving_model();
 end;
-
 comment on function embeddings.embedding_backlog is
-  'The queue of the model that serves. pending: memories that wait; failing: those of them that failed before; '
-  'oldest_seconds: age of the oldest row.';
+  'The queue of the model that serves. pending: memories that wait; failing: those of them that failed before; oldest_seconds: '
+  'age of the oldest row.';
 
-create function embeddings.has_due_embeddings(models text[])
-returns boolean
-language sql stable set search_path = ''
+create function embeddings.has_due_embeddings(models text[]) returns boolean language sql stable set search_path = ''
 return cardinality(models) > 0 and (
   exists (
     select from embeddings.pending_embeddings q
     where q.model = any (models) and q.next_attempt_at <= now() and (q.leased_until is null or q.leased_until < now()))
   or exists (select from embeddings.stale_contexts));
-
 comment on function embeddings.has_due_embeddings is
   'True if a memory that waits for one of these models can be leased, or if a memory has lost its context.';
-
-grant execute on function
-  embeddings.has_due_embeddings, embeddings.lease_pending_embeddings, embeddings.postpone_embeddings,
+grant execute on function embeddings.has_due_embeddings, embeddings.lease_pending_embeddings, embeddings.postpone_embeddings,
   embeddings.renew_embedding_leases, embeddings.release_embedding_leases, embeddings.enqueue_missing_embeddings,
-  embeddings.embedding_backlog
-to l9_worker;
---! EndIncluded 050-embeddings/090-embedding-queue.sql
---! Included 050-embeddings/100-refresh-contexts.sql
+  embeddings.embedding_backlog to l9_worker;
+--! EndIncluded 090-embeddings/090-embedding-queue.sql
+--! Included 090-embeddings/100-refresh-contexts.sql
 -- Functions over contexts that the embedding job calls, as l9_worker. The job locks a memory first, then its context, then rows
 -- of a queue, in the same order as a caller's change. A change of many memories can still conflict with it, so the job waits
 -- for a lock only for a moment (55P03), less than the deadlock timeout: a caller's change never fails because of the job.
 
-create function embeddings.context_text(predecessor text, content text)
-returns text
+create function embeddings.context_text(predecessor text, content text) returns text
 language sql immutable parallel safe set search_path = ''
 return pg_catalog.right(predecessor, 500) || E'\n\n' || pg_catalog.left(content, 2000);
-
 comment on function embeddings.context_text is
-  'The end of the predecessor (500 characters) and the beginning of the memory (2000), so that a small model reads '
-  'both.';
+  'The end of the predecessor (500 characters) and the beginning of the memory (2000), so that a small model reads both.';
 
-create function embeddings.requeue_stale_contexts()
-returns void
+create function embeddings.requeue_stale_contexts() returns void
 language sql volatile set search_path = ''
 begin atomic
   -- The memories are locked before their rows leave a queue, in the same order as by a caller's change. A memory that is being
@@ -10754,28 +10393,21 @@ begin atomic
   from taken t
   join free f on f.packet_id = t.packet_id
   cross join public.embedding_models m
-  where m.state in ('serving', 'arriving')
-  on conflict do nothing;
+  where m.state in ('serving', 'arriving') on conflict do nothing;
 end;
-
 comment on function embeddings.requeue_stale_contexts is 'Queues memories that lost their context for embedding.';
 
-create function embeddings.is_same_thread(one public.packet_store, other public.packet_store)
-returns boolean
+create function embeddings.is_same_thread(one public.packet_store, other public.packet_store) returns boolean
 language sql immutable parallel safe set search_path = ''
 return one.thread_id = other.thread_id and one.tenant_id = other.tenant_id and one.scope = other.scope
   and one.project_id is not distinct from other.project_id
   and one.org_id is not distinct from other.org_id
   and one.user_id is not distinct from other.user_id;
-
 comment on function embeddings.is_same_thread is
-  'True if two memories belong to one thread and are visible to the same callers. Memories of another scope form '
-  'another thread.';
+  'True if two memories belong to one thread and are visible to the same callers. Memories of another scope form another thread.';
 
-create function embeddings.thread_neighbour(memory public.packet_store, is_before boolean)
-returns uuid
-language plpgsql stable set search_path = ''
-as $$
+create function embeddings.thread_neighbour(memory public.packet_store, is_before boolean) returns uuid
+language plpgsql stable set search_path = '' as $$
 begin
   if is_before then
     return (
@@ -10785,8 +10417,7 @@ begin
         and p.scope = memory.scope and p.project_id is not distinct from memory.project_id
         and p.org_id is not distinct from memory.org_id and p.user_id is not distinct from memory.user_id
         and (p.ttl is null or p.ttl > now())
-      order by p."timestamp" desc, p.packet_id desc
-      limit 1);
+      order by p."timestamp" desc, p.packet_id desc limit 1);
   end if;
   return (
     select p.packet_id from public.packet_store p
@@ -10794,21 +10425,16 @@ begin
       and (p."timestamp", p.packet_id) > (memory."timestamp", memory.packet_id)
       and p.scope = memory.scope and p.project_id is not distinct from memory.project_id
       and p.org_id is not distinct from memory.org_id and p.user_id is not distinct from memory.user_id
-    order by p."timestamp", p.packet_id
-    limit 1);
-end
-$$;
-
+    order by p."timestamp", p.packet_id limit 1);
+end $$;
 comment on function embeddings.thread_neighbour is
-  'The memory before or after this one in its thread, among those visible to the same callers; null if there is '
-  'none.';
+  'The memory before or after this one in its thread, among those visible to the same callers; null if there is none.';
 
 -- Locks the memory and its predecessor without waiting for other writers, and writes a context only if it differs
 -- from the present one.
 create function embeddings.refresh_contexts(packet_ids uuid[])
 returns table (packet_id uuid, is_busy boolean, context_id uuid, context text)
-language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
-as $$
+language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
 declare
   id uuid;
   memory public.packet_store;
@@ -10865,25 +10491,19 @@ begin
     end if;
     return next;
   end loop;
-end
-$$;
-
+end $$;
 comment on function embeddings.refresh_contexts is
-  'Creates the contexts of memories and returns the texts to embed; context is null for a memory without a '
-  'predecessor. is_busy: the memory or its predecessor is being changed or was deleted, and the job must try again.';
-
-grant execute on function
-  embeddings.context_text, embeddings.requeue_stale_contexts, embeddings.refresh_contexts, embeddings.is_same_thread,
-  embeddings.thread_neighbour
-to l9_worker;
---! EndIncluded 050-embeddings/100-refresh-contexts.sql
---! Included 050-embeddings/110-store-vectors.sql
+  'Creates the contexts of memories and returns the texts to embed; context is null for a memory without a predecessor. is_busy: '
+  'the memory or its predecessor is being changed or was deleted, and the job must try again.';
+grant execute on function embeddings.context_text, embeddings.requeue_stale_contexts, embeddings.refresh_contexts,
+  embeddings.is_same_thread, embeddings.thread_neighbour to l9_worker;
+--! EndIncluded 090-embeddings/100-refresh-contexts.sql
+--! Included 090-embeddings/110-store-vectors.sql
 -- Functions that store vectors, called by the embedding job as l9_worker.
 
 create function embeddings.insert_vectors(
   packet_id uuid, embedding_type text, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
-  chunk_ends integer[], first_chunk integer default 0)
-returns void
+  chunk_ends integer[], first_chunk integer default 0) returns void
 language sql volatile set search_path = ''
 begin atomic
   insert into public.memory_embeddings
@@ -10897,29 +10517,23 @@ begin atomic
   from public.packet_store p
   cross join unnest(vectors) with ordinality as v (vector, place)
   cross join lateral (select v.place - case when first_chunk = 0 then 1 else 0 end) as c (place)
-  where p.packet_id = insert_vectors.packet_id and v.vector is not null
-  on conflict do nothing;
+  where p.packet_id = insert_vectors.packet_id and v.vector is not null on conflict do nothing;
 end;
-
 comment on function embeddings.insert_vectors is
-  'Inserts vectors of a memory: that of the whole and then those of its chunks, or with first_chunk only those of '
-  'its chunks from that one on. Null: the model knows no piece of that text. The caller must hold a lock on the '
-  'memory.';
+  'Inserts vectors of a memory: that of the whole and then those of its chunks, or with first_chunk only those of its chunks '
+  'from that one on. Null: the model knows no piece of that text. The caller must hold a lock on the memory.';
 
 -- The memory is locked and its content compared by hash, so that no vector of a former text is stored.
 create function embeddings.store_embeddings(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
-  chunk_ends integer[], chunks_follow boolean default false)
-returns boolean
-language plpgsql volatile set search_path = ''
-as $$
+  chunk_ends integer[], chunks_follow boolean default false) returns boolean
+language plpgsql volatile set search_path = '' as $$
 declare
   chunks_before integer;
 begin
   select p.chunk_count into chunks_before
   from public.packet_store p
-  where p.packet_id = store_embeddings.packet_id and p.content_hash = store_embeddings.content_hash
-  for update;
+  where p.packet_id = store_embeddings.packet_id and p.content_hash = store_embeddings.content_hash for update;
   if not found then
     return false; -- The memory was deleted, or changed since it was leased, which queued it again.
   end if;
@@ -10939,21 +10553,17 @@ begin
   delete from embeddings.pending_embeddings q
   where q.packet_id = store_embeddings.packet_id and q.model = store_embeddings.model;
   return true;
-end
-$$;
-
+end $$;
 comment on function embeddings.store_embeddings is
-  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory '
-  'from the queue, in one transaction. With chunks_follow it stays in the queue, for store_chunks(). Returns false '
-  'and stores nothing if the content has changed since it was leased.';
+  'Stores the vectors of a memory, first that of the whole and then those of its chunks, and removes the memory from the queue, '
+  'in one transaction. With chunks_follow it stays in the queue, for store_chunks(). Returns false and stores nothing if the '
+  'content has changed since it was leased.';
 
 -- The memory is locked as by store_embeddings(); what its queue entry says next is written in the same transaction.
 create function embeddings.store_chunks(
   packet_id uuid, content_hash bytea, reasoning text, model text, embedding_type text, first_chunk integer, vectors text[],
-  chunk_texts text[], chunk_starts integer[], chunk_ends integer[], next_chunk integer, chunk_count integer)
-returns boolean
-language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
-as $$
+  chunk_texts text[], chunk_starts integer[], chunk_ends integer[], next_chunk integer, chunk_count integer) returns boolean
+language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
 begin
   perform from public.packet_store p
   where p.packet_id = store_chunks.packet_id and p.content_hash = store_chunks.content_hash
@@ -10977,20 +10587,16 @@ begin
   delete from embeddings.pending_embeddings q
   where q.packet_id = store_chunks.packet_id and q.model = store_chunks.model;
   return true;
-end
-$$;
-
+end $$;
 comment on function embeddings.store_chunks is
-  'Stores the vectors of some chunks of a memory, from first_chunk on, and returns the memory to the queue, where '
-  'next_chunk waits. If next_chunk is null these were the last: the memory leaves the queue, and chunk_count counts '
-  'the chunks of its content. Returns false and stores nothing if the content or the steps have changed since they '
-  'were leased.';
+  'Stores the vectors of some chunks of a memory, from first_chunk on, and returns the memory to the queue, where next_chunk '
+  'waits. If next_chunk is null these were the last: the memory leaves the queue, and chunk_count counts the chunks of its '
+  'content. Returns false and stores nothing if the content or the steps have changed since they were leased.';
 
 create function embeddings.store_reasoning(
   packet_id uuid, reasoning text, model text, vectors text[], chunk_texts text[], chunk_starts integer[], chunk_ends integer[])
 returns boolean
-language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
-as $$
+language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
 begin
   perform from public.packet_store p
   where p.packet_id = store_reasoning.packet_id
@@ -11004,21 +10610,17 @@ begin
   perform embeddings.insert_vectors(
     store_reasoning.packet_id, 'reasoning', store_reasoning.model, vectors, chunk_texts, chunk_starts, chunk_ends);
   return true;
-end
-$$;
-
+end $$;
 comment on function embeddings.store_reasoning is
-  'Stores the vectors of the steps of a reasoning trace, first that of the whole and then those of its chunks; '
-  'store_vectors() follows in the same statement. Returns false and stores nothing if the steps have changed; the '
-  'memory then stays in the queue.';
+  'Stores the vectors of the steps of a reasoning trace, first that of the whole and then those of its chunks; store_vectors() '
+  'follows in the same statement. Returns false and stores nothing if the steps have changed; the memory then stays in the '
+  'queue.';
 
 -- Locks the memory and its context, stores the vector of the context, and leaves the others to store_embeddings().
 create function embeddings.store_vectors(
   packet_id uuid, content_hash bytea, model text, vectors text[], chunk_texts text[], chunk_starts integer[],
-  chunk_ends integer[], context_id uuid, context_vector text, chunks_follow boolean default false)
-returns boolean
-language plpgsql volatile set search_path = '' set lock_timeout = '100ms'
-as $$
+  chunk_ends integer[], context_id uuid, context_vector text, chunks_follow boolean default false) returns boolean
+language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
 begin
   if context_id is null then
     return embeddings.store_embeddings(
@@ -11027,8 +10629,7 @@ begin
   -- The locks keep both rows until the vector is committed. A change that waits for them deletes the context and its vector.
   perform from public.packet_store p where p.packet_id = store_vectors.packet_id for update;
   perform from public.memory_contexts c
-  where c.context_id = store_vectors.context_id and c.packet_id = store_vectors.packet_id
-  for update;
+  where c.context_id = store_vectors.context_id and c.packet_id = store_vectors.packet_id for update;
   if not found then
     update embeddings.pending_embeddings q set leased_until = null
     where q.packet_id = store_vectors.packet_id and q.model = store_vectors.model;
@@ -11041,23 +10642,17 @@ begin
     c.tenant_id, c.org_id, c.user_id, c.project_id, c.branch, c.scope, c.ttl, p.correlation_id, p.session_id, p.trace_id
   from public.memory_contexts c
   join public.packet_store p on p.packet_id = c.packet_id
-  where c.context_id = store_vectors.context_id
-  on conflict do nothing;
+  where c.context_id = store_vectors.context_id on conflict do nothing;
   return embeddings.store_embeddings(
     packet_id, content_hash, model, vectors, chunk_texts, chunk_starts, chunk_ends, chunks_follow);
-end
-$$;
-
+end $$;
 comment on function embeddings.store_vectors is
-  'Does what store_embeddings() does, and stores the vector of the memory''s context. Returns false and stores '
-  'nothing if one of the two memories has changed since its text was read; the memory then stays in the queue.';
-
-grant execute on function
-  embeddings.insert_vectors, embeddings.store_embeddings, embeddings.store_chunks, embeddings.store_reasoning,
-  embeddings.store_vectors
-to l9_worker;
---! EndIncluded 050-embeddings/110-store-vectors.sql
---! Included 050-embeddings/120-embedding-changes.sql
+  'Does what store_embeddings() does, and stores the vector of the memory''s context. Returns false and stores nothing if one of '
+  'the two memories has changed since its text was read; the memory then stays in the queue.';
+grant execute on function embeddings.insert_vectors, embeddings.store_embeddings, embeddings.store_chunks,
+  embeddings.store_reasoning, embeddings.store_vectors to l9_worker;
+--! EndIncluded 090-embeddings/110-store-vectors.sql
+--! Included 090-embeddings/120-embedding-changes.sql
 -- How many memories the present change of the embedding model began with. `l9-memory reembed` and the metrics show
 -- its progress by it.
 
@@ -11067,10 +10662,9 @@ create table embeddings.embedding_changes (
   memories_to_embed bigint not null,
   constraint embedding_change_not_negative check (memories_to_embed >= 0)
 );
-
 comment on table embeddings.embedding_changes is
-  'Size of the model change that is under way. It is a table of its own because it counts the memories of all '
-  'tenants, and callers may read embedding_models.';
+  'Size of the model change that is under way. It is a table of its own because it counts the memories of all tenants, and '
+  'callers may read embedding_models.';
 comment on column embeddings.embedding_changes.model is 'The model that arrives.';
 comment on column embeddings.embedding_changes.began_at is 'Time when the change began.';
 comment on column embeddings.embedding_changes.memories_to_embed is
@@ -11081,15 +10675,13 @@ call identity.keep_private('embeddings.embedding_changes',
   functions => 'drop_embedding_model() deletes the row of its model.');
 
 grant select, insert (model, memories_to_embed), update (memories_to_embed), delete on embeddings.embedding_changes to l9_worker;
---! EndIncluded 050-embeddings/120-embedding-changes.sql
---! Included 050-embeddings/130-change-model.sql
+--! EndIncluded 090-embeddings/120-embedding-changes.sql
+--! Included 090-embeddings/130-change-model.sql
 -- The change from one model to another, made as l9_worker. Its state is in the database, so the process that drives it can stop
 -- anywhere.
 
-create function embeddings.adopt_embedding_model(model text, dimensions integer)
-returns text
-language plpgsql volatile set search_path = ''
-as $$
+create function embeddings.adopt_embedding_model(model text, dimensions integer) returns text
+language plpgsql volatile set search_path = '' as $$
 declare
   serving text;
 begin
@@ -11109,17 +10701,13 @@ begin
     perform public.register_embedding_model(adopt_embedding_model.model, dimensions);
   end if;
   return serving;
-end
-$$;
-
+end $$;
 comment on function embeddings.adopt_embedding_model is
-  'Called at the start of a gateway. The model begins to serve if no model serves, or if there is no memory yet. '
-  'Returns the model that serves.';
+  'Called at the start of a gateway. The model begins to serve if no model serves, or if there is no memory yet. Returns the '
+  'model that serves.';
 
-create function embeddings.begin_embedding_change(model text, dimensions integer)
-returns bigint
-language plpgsql volatile set search_path = ''
-as $$
+create function embeddings.begin_embedding_change(model text, dimensions integer) returns bigint
+language plpgsql volatile set search_path = '' as $$
 declare
   other text;
   missing bigint;
@@ -11141,12 +10729,10 @@ begin
   insert into embeddings.embedding_changes as c (model, memories_to_embed) values (begin_embedding_change.model, missing)
   on conflict on constraint embedding_changes_pkey do update set memories_to_embed = greatest(c.memories_to_embed, missing);
   return missing;
-end
-$$;
-
+end $$;
 comment on function embeddings.begin_embedding_change is
-  'Begins a change to another model, which then arrives: every memory, and every new one, is queued for it. A '
-  'second call continues the change. Returns the number of memories that wait. Errors: L9VAL.';
+  'Begins a change to another model, which then arrives: every memory, and every new one, is queued for it. A second call '
+  'continues the change. Returns the number of memories that wait. Errors: L9VAL.';
 
 create function embeddings.embedding_change()
 returns table (model text, serving text, to_embed bigint, remaining bigint, refused bigint)
@@ -11157,20 +10743,16 @@ begin atomic
   from public.embedding_models m
   left join embeddings.embedding_changes c on c.model = m.model
   left join embeddings.pending_embeddings q on q.model = m.model
-  where m.state = 'arriving'
-  group by m.model;
+  where m.state = 'arriving' group by m.model;
 end;
-
 comment on function embeddings.embedding_change is
-  'Progress of the model change. to_embed: all memories to embed; remaining: those that still wait; refused: those '
-  'of them that failed. No row if no change is under way.';
+  'Progress of the model change. to_embed: all memories to embed; remaining: those that still wait; refused: those of them that '
+  'failed. No row if no change is under way.';
 
 -- Counts, under a lock, the memories that would no longer be found by meaning, and switches only if they are few
 -- enough.
-create function embeddings.switch_embedding_model(model text, allow_missing bigint default 0)
-returns bigint
-language plpgsql volatile set search_path = ''
-as $$
+create function embeddings.switch_embedding_model(model text, allow_missing bigint default 0) returns bigint
+language plpgsql volatile set search_path = '' as $$
 declare
   serving text;
   missing bigint;
@@ -11206,18 +10788,13 @@ begin
   delete from embeddings.pending_embeddings q where q.model = serving;
   delete from embeddings.embedding_changes c where c.model = switch_embedding_model.model;
   return 0;
-end
-$$;
-
+end $$;
 comment on function embeddings.switch_embedding_model is
-  'Makes the arriving model serve, in one update, if at most allow_missing memories can no longer be found by '
-  'meaning afterwards, and returns 0. Otherwise it changes nothing and returns the number of those memories. '
-  'Errors: L9VAL.';
+  'Makes the arriving model serve, in one update, if at most allow_missing memories can no longer be found by meaning '
+  'afterwards, and returns 0. Otherwise it changes nothing and returns the number of those memories. Errors: L9VAL.';
 
-create function embeddings.abandon_embedding_change()
-returns text
-language plpgsql volatile set search_path = ''
-as $$
+create function embeddings.abandon_embedding_change() returns text
+language plpgsql volatile set search_path = '' as $$
 declare
   abandoned text;
 begin
@@ -11227,19 +10804,14 @@ begin
   delete from embeddings.pending_embeddings q where q.model = abandoned;
   delete from embeddings.embedding_changes c where c.model = abandoned;
   return abandoned;
-end
-$$;
-
+end $$;
 comment on function embeddings.abandon_embedding_change is
-  'Abandons the change that is under way; the vectors made for it will be deleted. Returns the model, or null if no '
-  'change was under way.';
-
-grant execute on function
-  embeddings.adopt_embedding_model, embeddings.begin_embedding_change, embeddings.embedding_change,
-  embeddings.switch_embedding_model, embeddings.abandon_embedding_change
-to l9_worker;
---! EndIncluded 050-embeddings/130-change-model.sql
---! Included 050-embeddings/140-drop-model.sql
+  'Abandons the change that is under way; the vectors made for it will be deleted. Returns the model, or null if no change was '
+  'under way.';
+grant execute on function embeddings.adopt_embedding_model, embeddings.begin_embedding_change, embeddings.embedding_change,
+  embeddings.switch_embedding_model, embeddings.abandon_embedding_change to l9_worker;
+--! EndIncluded 090-embeddings/130-change-model.sql
+--! Included 090-embeddings/140-drop-model.sql
 -- Deletes the vectors, indexes and functions of an embedding model that no longer serves. A job of the gateway calls
 -- both functions, in small steps.
 
@@ -11253,28 +10825,23 @@ begin atomic
     select e.embedding_id, e.packet_id from public.memory_embeddings e
     where e.model = drop_leaving_vectors.model and (after is null or e.packet_id > after)
       and exists (select from public.embedding_models m where m.model = e.model and m.state = 'leaving')
-    order by e.packet_id
-    limit batch_size
+    order by e.packet_id limit batch_size
   ), deleted as (
-    delete from public.memory_embeddings e using batch b where e.embedding_id = b.embedding_id
-    returning e.packet_id
+    delete from public.memory_embeddings e using batch b where e.embedding_id = b.embedding_id returning e.packet_id
   )
   -- There is no aggregate max(uuid).
   select count(*), (array_agg(d.packet_id order by d.packet_id desc))[1] from deleted d;
 end;
-
 comment on function embeddings.drop_leaving_vectors is
-  'Deletes up to batch_size vectors of a model that leaves, in order of packet_id and after the one given. dropped: '
-  'the number of deleted vectors; last_packet_id: pass it to the next call.';
+  'Deletes up to batch_size vectors of a model that leaves, in order of packet_id and after the one given. dropped: the number '
+  'of deleted vectors; last_packet_id: pass it to the next call.';
 
 -- A model goes only once its vectors are gone: first its indexes and functions, then its row.
-create function embeddings.drop_embedding_model(model text)
-returns boolean
+create function embeddings.drop_embedding_model(model text) returns boolean
 language plpgsql volatile security definer set search_path = ''
 -- Dropping an index needs an exclusive lock on the table. It is better to try again later than to block everyone who queues
 -- behind.
-set lock_timeout = '1s'
-as $$
+set lock_timeout = '1s' as $$
 declare
   index_name text;
   function_name text;
@@ -11297,23 +10864,13 @@ begin
   end loop;
   delete from public.embedding_models m where m.model = drop_embedding_model.model;
   return true;
-end
-$$;
-
+end $$;
 comment on function embeddings.drop_embedding_model is
-  'Drops the indexes, the functions and the row of a model that leaves. Returns false if the model still has '
-  'vectors or does not leave. Definer: only the owner of the table can drop indexes.';
-
+  'Drops the indexes, the functions and the row of a model that leaves. Returns false if the model still has vectors or does not '
+  'leave. Definer: only the owner of the table can drop indexes.';
 grant execute on function embeddings.drop_leaving_vectors, embeddings.drop_embedding_model to l9_worker;
---! EndIncluded 050-embeddings/140-drop-model.sql
---! Included 060-duplicates/000-schema.sql
-create schema duplicates;
-comment on schema duplicates is
-  'Functions that find near-duplicate memories and decide what a save does about them. They are not exposed over GraphQL; '
-  'callers may execute only the functions granted one by one.';
-grant usage on schema duplicates to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 060-duplicates/000-schema.sql
---! Included 060-duplicates/010-save-result.sql
+--! EndIncluded 090-embeddings/140-drop-model.sql
+--! Included 100-duplicates/010-save-result.sql
 -- The types of the answer of a save. save_memory(), update_memory() and the functions that they call return a
 -- save_result.
 
@@ -11329,8 +10886,8 @@ comment on type public.save_result is
 comment on column public.save_result.status is 'inserted, updated or skipped_dedupe.';
 comment on column public.save_result.memory is 'The memory''s row after the save.';
 comment on column public.save_result."similar" is 'Near-duplicates, most similar first; null if they were not searched for.';
---! EndIncluded 060-duplicates/010-save-result.sql
---! Included 060-duplicates/015-telling-words.sql
+--! EndIncluded 100-duplicates/010-save-result.sql
+--! Included 100-duplicates/015-telling-words.sql
 -- The words that change what a text says, by language: compare_words() looks up the words that differ between two texts
 -- here. A row has a language, a class, and meanings with their words: to extend it, add words, meanings or a row. A * at the
 -- end stands for any ending. Words after a | mean something else in another language (the German "sei", the Italian 6): they
@@ -11692,8 +11249,8 @@ cross join regexp_split_to_table(v.meanings, ';\s*') as m (entry)
 cross join lateral regexp_split_to_table(split_part(m.entry, ': ', 2), '\s*\|\s*') with ordinality as half (words, place)
 cross join lateral regexp_split_to_table(half.words, '\s+') as w (word)
 where w.word <> '' on conflict do nothing;
---! EndIncluded 060-duplicates/015-telling-words.sql
---! Included 060-duplicates/020-compare-words.sql
+--! EndIncluded 100-duplicates/015-telling-words.sql
+--! Included 100-duplicates/020-compare-words.sql
 -- Compares two texts by their words: how much they share, and whether what differs changes what they say. find_similar()
 -- calls compare_words() for each candidate.
 
@@ -11984,8 +11541,8 @@ comment on function duplicates.compare_words is
 grant execute on function duplicates.max_parsed_chars, duplicates.max_compared_chars, duplicates.distinct_words,
   duplicates.plain_text, duplicates.used_words, duplicates.stemmer_of, duplicates.compare_used_words, duplicates.compare_words to
   l9_agent, l9_admin;
---! EndIncluded 060-duplicates/020-compare-words.sql
---! Included 060-duplicates/030-find-similar.sql
+--! EndIncluded 100-duplicates/020-compare-words.sql
+--! Included 100-duplicates/030-find-similar.sql
 -- Finds near-duplicates of a text. resolve_similar(), similar_to_memory() and reflect() call find_similar().
 
 create function duplicates.similarity_threshold() returns real language sql immutable parallel safe set search_path = ''
@@ -12120,8 +11677,8 @@ comment on function duplicates.find_similar is
   'first. It compares words and, if a vector of the text is given, meaning. A text whose differing words hold a negation, a '
   'value or an opposite is not one.';
 grant execute on function duplicates.similarity_threshold, duplicates.find_similar to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/030-find-similar.sql
---! Included 060-duplicates/040-similar-to-memory.sql
+--! EndIncluded 100-duplicates/030-find-similar.sql
+--! Included 100-duplicates/040-similar-to-memory.sql
 -- Near-duplicates of a memory that was saved. The gateway calls it after a save with on_similar keep.
 
 create function duplicates.similar_to_memory(
@@ -12137,8 +11694,8 @@ return coalesce((
 comment on function duplicates.similar_to_memory is
   'The result of find_similar for a saved memory. The gateway reports it after a save with on_similar keep.';
 grant execute on function duplicates.similar_to_memory to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/040-similar-to-memory.sql
---! Included 060-duplicates/050-merge-into.sql
+--! EndIncluded 100-duplicates/040-similar-to-memory.sql
+--! Included 100-duplicates/050-merge-into.sql
 -- Joins a save with a near-duplicate memory, where on_similar is merge: resolve_similar() calls it. The row as it
 -- should be is computed first and compared, so that a merge with nothing new writes nothing.
 
@@ -12195,8 +11752,8 @@ comment on function duplicates.merge_into is
   'newer value; all tags and parents are kept. The status is updated, or skipped_dedupe if nothing is new; the result is null if '
   'the two can''t be merged.';
 grant execute on function duplicates.merge_into to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/050-merge-into.sql
---! Included 060-duplicates/060-resolve-similar.sql
+--! EndIncluded 100-duplicates/050-merge-into.sql
+--! Included 100-duplicates/060-resolve-similar.sql
 -- Finds near-duplicates of what save_memory() is to save, and skips or merges it where on_similar says so. A lock on
 -- the audience makes such saves wait for each other, so that two of the same text do not miss each other.
 
@@ -12265,15 +11822,8 @@ comment on function duplicates.resolve_similar is
   'Handles near-duplicates for save_memory: reports them and, with on_similar skip or merge, answers with a status if it can; '
   'messages are only reported. Without a status the memory has to be inserted.';
 grant execute on function duplicates.resolve_similar to l9_agent, l9_admin;
---! EndIncluded 060-duplicates/060-resolve-similar.sql
---! Included 070-importance/000-schema.sql
-create schema importance;
-comment on schema importance is
-  'The access log, feedback, and the importance of a memory. The helpers are not exposed over GraphQL; callers may execute only '
-  'the functions granted one by one.';
-grant usage on schema importance to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 070-importance/000-schema.sql
---! Included 070-importance/010-memory-access-log.sql
+--! EndIncluded 100-duplicates/060-resolve-similar.sql
+--! Included 110-importance/010-memory-access-log.sql
 -- The log of which agent was shown which memory or fact. log_accesses() inserts, and the roll-up job counts what it
 -- says.
 
@@ -12367,8 +11917,8 @@ alter table importance.memory_access_log enable always trigger _200_append_only;
 
 -- Partitions are created after the guard so that they have it from the start.
 select audit.create_month_partitions('importance.memory_access_log', now()::date, 14);
---! EndIncluded 070-importance/010-memory-access-log.sql
---! Included 070-importance/020-log-accesses.sql
+--! EndIncluded 110-importance/010-memory-access-log.sql
+--! Included 110-importance/020-log-accesses.sql
 -- Writes the access log. Searches, get_memory(), get_document() and the functions that read facts call
 -- log_accesses().
 
@@ -12402,8 +11952,8 @@ comment on function importance.log_accesses is
   'caller could forge with it concerns only itself and its own scopes, and roll_up_accesses counts a row only if the memory or '
   'fact agrees with it.';
 grant execute on function importance.log_accesses to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 070-importance/020-log-accesses.sql
---! Included 070-importance/025-text-hash-at.sql
+--! EndIncluded 110-importance/020-log-accesses.sql
+--! Included 110-importance/025-text-hash-at.sql
 -- The hash of the text that a memory had at a time. Triggers and the roll-up job ask for it, because votes, readings
 -- and citations count only for the text that they were given for.
 
@@ -12417,8 +11967,8 @@ comment on function importance.text_hash_at is
   'The content_hash of the text that a memory had at a time; null for a memory that does not exist. Definer: jobs don''t read '
   'versions. Not executable by callers.';
 grant execute on function importance.text_hash_at to l9_worker;
---! EndIncluded 070-importance/025-text-hash-at.sql
---! Included 070-importance/030-memory-feedback.sql
+--! EndIncluded 110-importance/025-text-hash-at.sql
+--! Included 110-importance/030-memory-feedback.sql
 -- The votes of agents on memories that they were shown. record_feedback() writes them with the rights of the caller,
 -- and the roll-up job counts them.
 
@@ -12569,8 +12119,8 @@ create trigger _500_audit_insert after insert on public.memory_feedback referenc
   for each statement execute function importance.tg_memory_feedback__audit();
 create trigger _500_audit_update after update on public.memory_feedback referencing new table as new_rows
   for each statement execute function importance.tg_memory_feedback__audit();
---! EndIncluded 070-importance/030-memory-feedback.sql
---! Included 070-importance/050-record-feedback.sql
+--! EndIncluded 110-importance/030-memory-feedback.sql
+--! Included 110-importance/050-record-feedback.sql
 -- The operation record_feedback: an agent says whether a memory that it was shown was useful. The access is looked up
 -- under the policies of the caller, so that nobody votes on what it was not shown.
 
@@ -12613,8 +12163,8 @@ comment on function public.record_feedback is
   'memory can''t be read any more; the three cases give the same error. Errors: L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.record_feedback to l9_agent, l9_admin;
 -- Operators get no grant: feedback is for those who work in the tenant.
---! EndIncluded 070-importance/050-record-feedback.sql
---! Included 070-importance/060-importance.sql
+--! EndIncluded 110-importance/050-record-feedback.sql
+--! Included 110-importance/060-importance.sql
 -- The formulas of importance. importance_of(), which searches and views call for a memory, and the roll-up of voices
 -- use them.
 
@@ -12672,8 +12222,8 @@ comment on function importance.decayed is
   'The amount left after a time: it halves every 30 days. The result is 0 if the amount or a time is null.';
 grant execute on function importance.kind_weight, importance.importance, importance.voice, importance.decayed to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 070-importance/060-importance.sql
---! Included 070-importance/070-memory-signals.sql
+--! EndIncluded 110-importance/060-importance.sql
+--! Included 110-importance/070-memory-signals.sql
 -- Usage statistics of memories. The roll-up job and the functions that write facts keep them up to date;
 -- importance_of() and searches read them.
 
@@ -12734,8 +12284,8 @@ grant update (last_accessed, access_count, useful, useless, readers, read_at, co
   on public.memory_signals to l9_worker;
 grant maintain on public.memory_signals to l9_worker;
 -- Callers may not write: no single caller decides what matters.
---! EndIncluded 070-importance/070-memory-signals.sql
---! Included 070-importance/080-memory-voices.sql
+--! EndIncluded 110-importance/070-memory-signals.sql
+--! Included 110-importance/080-memory-voices.sql
 -- What each agent did with a memory. The roll-up job and the functions that write facts change the rows, and
 -- sum_voices() adds them up in memory_signals.
 
@@ -12826,8 +12376,8 @@ end;
 comment on function importance.sum_voices is
   'Writes the sums of memory_voices to memory_signals. The caller must have called lock_signals(). Not executable by callers.';
 grant execute on function importance.lock_signals, importance.sum_voices to l9_worker;
---! EndIncluded 070-importance/080-memory-voices.sql
---! Included 070-importance/090-importance-of-memory.sql
+--! EndIncluded 110-importance/080-memory-voices.sql
+--! Included 110-importance/090-importance-of-memory.sql
 -- The learned importance and the counters of a memory. GraphQL shows the public functions as fields of a memory, and
 -- searches call importance_of().
 
@@ -12878,8 +12428,8 @@ comment on function public.packet_store_contradiction_count is
   'How many agents contradict this memory by facts of other memories.';
 grant execute on function public.packet_store_importance_score, public.packet_store_access_count,
   public.packet_store_last_accessed, public.packet_store_contradiction_count to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 070-importance/090-importance-of-memory.sql
---! Included 070-importance/100-pending-recounts.sql
+--! EndIncluded 110-importance/090-importance-of-memory.sql
+--! Included 110-importance/100-pending-recounts.sql
 -- The queue of memories whose voices must be counted again. Triggers of feedback and of packet_store fill it, and the
 -- roll-up job works through it.
 
@@ -12915,8 +12465,8 @@ comment on function importance.tg_memory_feedback__recount is
 
 create trigger _900_recount after delete on public.memory_feedback referencing old table as old_rows
   for each statement execute function importance.tg_memory_feedback__recount();
---! EndIncluded 070-importance/100-pending-recounts.sql
---! Included 070-importance/110-memory-citations.sql
+--! EndIncluded 110-importance/100-pending-recounts.sql
+--! Included 110-importance/110-memory-citations.sql
 -- Which memories rest on which. Triggers of packet_store keep the table in step with parent_ids; the roll-up job and
 -- memory_find() count the citations.
 
@@ -13027,8 +12577,8 @@ comment on function importance.tg_packet_store__recount_text is
 create trigger _640_recount_text after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)
   execute function importance.tg_packet_store__recount_text();
---! EndIncluded 070-importance/110-memory-citations.sql
---! Included 070-importance/120-access-roll-up.sql
+--! EndIncluded 110-importance/110-memory-citations.sql
+--! Included 110-importance/120-access-roll-up.sql
 -- How far the access log has been rolled up. The roll-up job begins here and moves the position on.
 
 create table importance.access_roll_up (
@@ -13053,8 +12603,8 @@ call identity.keep_private('importance.access_roll_up',
 grant select, update (to_xid, era_after, newest_at, rolled_up_at) on importance.access_roll_up to l9_worker;
 
 insert into importance.access_roll_up default values;
---! EndIncluded 070-importance/120-access-roll-up.sql
---! Included 070-importance/130-count-voices.sql
+--! EndIncluded 110-importance/120-access-roll-up.sql
+--! Included 110-importance/130-count-voices.sql
 -- Counts who read, voted on and cited memories. The roll-up of the access log calls count_reads() and
 -- count_votes_and_citations().
 
@@ -13179,8 +12729,8 @@ comment on function importance.count_votes_and_citations is
   'locked. Counting again does no harm. Not executable by callers.';
 grant execute on function importance.could_read, importance.agent_of, importance.read_window, importance.first_access_id,
   importance.reads_after_search, importance.count_reads, importance.count_votes_and_citations to l9_worker;
---! EndIncluded 070-importance/130-count-voices.sql
---! Included 070-importance/140-roll-up-accesses.sql
+--! EndIncluded 110-importance/130-count-voices.sql
+--! Included 110-importance/140-roll-up-accesses.sql
 -- Adds the access log and feedback to memory_signals. The roll-up job asks are_accesses_waiting(); roll_up_accesses()
 -- then calls roll_up_accesses_between(). Metrics call access_backlog().
 
@@ -13298,8 +12848,8 @@ comment on function importance.access_backlog is
   'seconds, and when something was last rolled up.';
 grant execute on function importance.count_accesses, importance.roll_up_accesses_between, importance.are_accesses_waiting,
   importance.access_backlog to l9_worker;
---! EndIncluded 070-importance/140-roll-up-accesses.sql
---! Included 070-importance/150-drop-access-partition.sql
+--! EndIncluded 110-importance/140-roll-up-accesses.sql
+--! Included 110-importance/150-drop-access-partition.sql
 -- Drops a past month of the access log. Operators call it in psql or GraphQL.
 
 create function public.drop_access_partition(month date) returns bigint
@@ -13330,8 +12880,8 @@ comment on function public.drop_access_partition is
   'memory_signals and the feedback in memory_feedback stay. Audited. Definer: only the owner of a table can drop partitions. '
   'Errors: L9VAL, naming month.';
 grant execute on function public.drop_access_partition to l9_platform_admin;
---! EndIncluded 070-importance/150-drop-access-partition.sql
---! Included 070-importance/160-semantic-memory.sql
+--! EndIncluded 110-importance/150-drop-access-partition.sql
+--! Included 110-importance/160-semantic-memory.sql
 -- Readers of the old table semantic_memory select from this view. It stores no vectors: it shows those of memory_embeddings,
 -- under the policies of its reader, with the columns and the payload of the old table.
 
@@ -13400,15 +12950,8 @@ comment on column public.semantic_memory.correlation_id is 'Correlation id of th
 comment on column public.semantic_memory.session_id is 'Session of the memory.';
 comment on column public.semantic_memory.trace_id is 'Trace of the memory.';
 grant select on public.semantic_memory to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 070-importance/160-semantic-memory.sql
---! Included 075-documents/000-schema.sql
-create schema documents;
-comment on schema documents is
-  'Functions that cut the Markdown of documents into sections and keep them. They are not exposed over GraphQL; callers may '
-  'execute only the functions granted one by one.';
-grant usage on schema documents to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 075-documents/000-schema.sql
---! Included 075-documents/010-limits.sql
+--! EndIncluded 110-importance/160-semantic-memory.sql
+--! Included 120-documents/010-limits.sql
 -- The limits of documents and their sections. The functions that cut and store a Markdown ask for them.
 
 -- No search_path is set, so that calls are inlined as constants.
@@ -13435,8 +12978,8 @@ end $$;
 comment on function documents.check_body is 'Raises L9LIM or L9VAL for a Markdown that is too long or blank.';
 grant execute on function documents.max_body_bytes, documents.min_section_bytes, documents.max_section_bytes, documents.check_body
   to l9_agent, l9_admin;
---! EndIncluded 075-documents/010-limits.sql
---! Included 075-documents/020-find-marks.sql
+--! EndIncluded 120-documents/010-limits.sql
+--! Included 120-documents/020-find-marks.sql
 -- Reads the headings and fences of a Markdown. The functions that cut a document call find_marks(), and
 -- memory_store() calls title_of().
 
@@ -13553,8 +13096,8 @@ comment on function documents.title_of is
   'The title of a document whose writer names none: its first heading, or else the end of the path where it comes from. Null: it '
   'has neither.';
 grant execute on function documents.atoms, documents.end_of_fence, documents.find_marks, documents.title_of to l9_agent, l9_admin;
---! EndIncluded 075-documents/020-find-marks.sql
---! Included 075-documents/030-cut-markdown.sql
+--! EndIncluded 120-documents/020-find-marks.sql
+--! Included 120-documents/030-cut-markdown.sql
 -- Cuts a Markdown into sections. Documents are stored so, through cut_again() and store_body(); in psql,
 -- cut_markdown() shows where a text would be cut.
 
@@ -13692,8 +13235,8 @@ comment on function documents.cut_markdown is
   'first one. Errors: L9LIM, L9VAL.';
 grant execute on function documents.parts_of_line, documents.cut, documents.with_headings, documents.cut_markdown to l9_agent,
   l9_admin;
---! EndIncluded 075-documents/030-cut-markdown.sql
---! Included 075-documents/040-longest-rise.sql
+--! EndIncluded 120-documents/030-cut-markdown.sql
+--! Included 120-documents/040-longest-rise.sql
 -- Which sections of a document stayed in their order: place_sections() calls longest_rise() with their old places.
 -- For each number a binary search finds the longest rise that it can continue.
 
@@ -13736,8 +13279,8 @@ comment on function documents.longest_rise is
   'The numbers of a longest part of a list, not necessarily without gaps, in which each is greater than the one before it. '
   'Numbers must differ.';
 grant execute on function documents.longest_rise to l9_agent, l9_admin;
---! EndIncluded 075-documents/040-longest-rise.sql
---! Included 075-documents/050-plan-sections.sql
+--! EndIncluded 120-documents/040-longest-rise.sql
+--! Included 120-documents/050-plan-sections.sql
 -- Plans which sections a document has after its text changed, so that an edit touches few of them. store_body() calls
 -- these functions.
 
@@ -13935,8 +13478,8 @@ comment on function documents.place_sections is
   'Sections that stay in order keep their positions, unless no number is left between two of them; then all are numbered anew.';
 grant execute on function documents.sections_of, documents.cut_next, documents.cut_again, documents.place_sections to l9_agent,
   l9_admin, l9_platform_admin;
---! EndIncluded 075-documents/050-plan-sections.sql
---! Included 075-documents/060-store-body.sql
+--! EndIncluded 120-documents/050-plan-sections.sql
+--! Included 120-documents/060-store-body.sql
 -- Keeps the Markdown of a document as its sections. memory_store() calls store_body() for each document.
 
 create type documents.section_draft as (packet_id uuid, fields jsonb);
@@ -14107,15 +13650,8 @@ comment on function documents.store_body is
   'L9IMM if the document is approved, L9VAL, L9LIM, L9SEC.';
 grant execute on function documents.raise_not_writer, documents.has_body, documents.writes_left, documents.is_continued,
   documents.store_body, documents.write_sections to l9_agent, l9_admin;
---! EndIncluded 075-documents/060-store-body.sql
---! Included 080-memories/000-schema.sql
-create schema memories;
-comment on schema memories is
-  'Helpers of the functions that save, read, change and delete memories. They are not exposed over GraphQL; callers '
-  'may execute only the functions granted one by one.';
-grant usage on schema memories to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 080-memories/000-schema.sql
---! Included 080-memories/010-idempotency-keys.sql
+--! EndIncluded 120-documents/060-store-body.sql
+--! Included 130-memories/010-idempotency-keys.sql
 -- The idempotency keys of callers, each with the answer that it had. save_memory() and memory_store() call
 -- answer_of_key() and remember_answer().
 
@@ -14137,14 +13673,11 @@ create index idempotency_keys_packet_idx on public.idempotency_keys (packet_id);
 -- A key may contain text about its memory and is deleted with it, so the planner keeps no samples of it.
 alter table public.idempotency_keys alter column idempotency_key set statistics 0;
 alter table public.idempotency_keys alter column request_hash set statistics 0;
-
 comment on table public.idempotency_keys is
-  'The first answer given for each idempotency key of a caller, its org and its user, so that a retried save '
-  'returns it again.';
+  'The first answer given for each idempotency key of a caller, its org and its user, so that a retried save returns it again.';
 comment on column public.idempotency_keys.tenant_id is 'The tenant of the caller.';
 comment on column public.idempotency_keys.caller is 'The caller that used the key.';
-comment on column public.idempotency_keys.acting_org_id is
-  'The org of the caller, or null. Each org has keys of its own.';
+comment on column public.idempotency_keys.acting_org_id is 'The org of the caller, or null. Each org has keys of its own.';
 comment on column public.idempotency_keys.acting_user_id is
   'The user that the caller acted for, or null. Each user has keys of its own.';
 comment on column public.idempotency_keys.idempotency_key is 'The key, 1 to 200 bytes.';
@@ -14174,26 +13707,22 @@ create policy scope_access on public.idempotency_keys to l9_agent, l9_admin
 
 comment on policy tenant_isolation on public.idempotency_keys is 'Callers see keys of their own tenant only.';
 comment on policy scope_access on public.idempotency_keys is
-  'A key is visible only to the caller that used it, acting for the same org and user, and may refer only to a '
-  'memory that this caller may read.';
+  'A key is visible only to the caller that used it, acting for the same org and user, and may refer only to a memory that this '
+  'caller may read.';
 
 create policy definer_functions on public.idempotency_keys for select to l9_owner using (true);
-comment on policy definer_functions on public.idempotency_keys is
-  'A scan for secrets reads the keys of all callers of a tenant.';
+comment on policy definer_functions on public.idempotency_keys is 'A scan for secrets reads the keys of all callers of a tenant.';
 
 -- A retry must find the key that was sent, so it is refused rather than redacted.
 call secrets.guard_table('public.idempotency_keys', redacts => false);
 
-grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash),
-  update (packet_id, status, request_hash)
-  on public.idempotency_keys to l9_agent, l9_admin;
+grant select, insert (tenant_id, caller, acting_org_id, acting_user_id, idempotency_key, request_hash), update (packet_id, status,
+  request_hash) on public.idempotency_keys to l9_agent, l9_admin;
 -- Nobody may delete: a key is deleted with its memory.
 
 -- The insert reserves the key. If another save has the key, it waits for that one and reads its answer.
-create function memories.answer_of_key(idempotency_key text, request_hash bytea)
-returns public.save_result
-language plpgsql volatile set search_path = ''
-as $$
+create function memories.answer_of_key(idempotency_key text, request_hash bytea) returns public.save_result
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   first_request bytea;
@@ -14221,15 +13750,12 @@ begin
     end if;
   end if;
   return answer;
-end
-$$;
-
+end $$;
 comment on function memories.answer_of_key is
-  'Reserves an idempotency key of the caller, and returns the answer that it had for the same request. The status '
-  'is null if the memory is still to be saved. Errors: L9LIM, L9VAL if the key was used for another request.';
+  'Reserves an idempotency key of the caller, and returns the answer that it had for the same request. The status is null if the '
+  'memory is still to be saved. Errors: L9LIM, L9VAL if the key was used for another request.';
 
-create function memories.remember_answer(idempotency_key text, request_hash bytea, answer public.save_result)
-returns void
+create function memories.remember_answer(idempotency_key text, request_hash bytea, answer public.save_result) returns void
 language sql volatile set search_path = ''
 begin atomic
   update public.idempotency_keys k
@@ -14239,18 +13765,15 @@ begin atomic
   where k.tenant_id = me.tenant_id and k.caller = me.caller and k.acting_org_id is not distinct from me.org_id
     and k.acting_user_id is not distinct from me.user_id and k.idempotency_key = remember_answer.idempotency_key;
 end;
-
 comment on function memories.remember_answer is
   'Keeps the answer of a save under its idempotency key, which answer_of_key has reserved.';
-
 grant execute on function memories.answer_of_key, memories.remember_answer to l9_agent, l9_admin;
---! EndIncluded 080-memories/010-idempotency-keys.sql
---! Included 080-memories/020-memory-json.sql
+--! EndIncluded 130-memories/010-idempotency-keys.sql
+--! Included 130-memories/020-memory-json.sql
 -- A memory as a JSON document. The operations of the gateway answer with it, and memory_history() compares states by
 -- it.
 
-create function memories.json_of(memory public.packet_store, importance real)
-returns jsonb
+create function memories.json_of(memory public.packet_store, importance real) returns jsonb
 language sql stable parallel safe set search_path = ''
 return case when (memory).packet_id is not null then pg_catalog.jsonb_build_object(
   'packet_id', (memory).packet_id,
@@ -14281,56 +13804,45 @@ return case when (memory).packet_id is not null then pg_catalog.jsonb_build_obje
   'session_id', (memory).session_id,
   'trace_id', (memory).trace_id
 ) end;
-
 comment on function memories.json_of is 'A memory as the gateway returns it, with its learned importance.';
 
-create function memories.memory_json(memory public.packet_store)
-returns jsonb
+create function memories.memory_json(memory public.packet_store) returns jsonb
 language sql stable parallel safe set search_path = ''
 return memories.json_of(memory, public.packet_store_importance_score(memory));
-
 comment on function memories.memory_json is
-  'A memory as the gateway returns it; its fields are named like the parameters of save_memory, except that '
-  'importance is the learned one and estimated_importance the writer''s.';
+  'A memory as the gateway returns it; its fields are named like the parameters of save_memory, except that importance is the '
+  'learned one and estimated_importance the writer''s.';
 
-create function memories.saved_json(status text, memory public.packet_store)
-returns jsonb
+create function memories.saved_json(status text, memory public.packet_store) returns jsonb
 language sql stable parallel safe set search_path = ''
 -- Nobody has found or used a new memory yet, so there is nothing to look up.
 return memories.json_of(memory, case when status = 'inserted' then importance.importance_of(memory, null, pg_catalog.now())
   else public.packet_store_importance_score(memory) end);
-
 comment on function memories.saved_json is 'The memory in the answer of a save with this status, as memory_json() returns it.';
-
 grant execute on function memories.json_of, memories.memory_json, memories.saved_json to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/020-memory-json.sql
---! Included 080-memories/030-raise-not-yours.sql
+--! EndIncluded 130-memories/020-memory-json.sql
+--! Included 130-memories/030-raise-not-yours.sql
 -- The refusal of get_memory(), update_memory() and delete_memory(), where a caller may not read or change a memory.
 
 create function memories.raise_not_yours(packet_id uuid) returns void
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 begin
   -- Its creator knows that the memory exists, so it may learn why it is refused.
   perform packets.raise_if_held(packet_id);
   perform identity.raise_error('L9OWN', format('memory %s does not exist, or is not yours', packet_id), 'packet_id');
-end
-$$;
-
+end $$;
 comment on function memories.raise_not_yours is
-  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all '
-  'three so that callers can''t tell them apart; another one tells the creator of a memory that an administrator '
-  'has written its present text.';
-
+  'Raises L9OWN for a memory that does not exist, is not visible or belongs to someone else. One text serves all three so that '
+  'callers can''t tell them apart; another one tells the creator of a memory that an administrator has written its present '
+  'text.';
 grant execute on function memories.raise_not_yours to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/030-raise-not-yours.sql
---! Included 080-memories/032-check-version.sql
+--! EndIncluded 130-memories/030-raise-not-yours.sql
+--! Included 130-memories/032-check-version.sql
 -- A write that names the version it was made for is refused where the memory has changed since: update_memory(), delete_memory()
 -- and store_item() check it while they hold the lock of the row.
 
 create function memories.check_version(memory public.packet_store, expected_version timestamptz) returns void
-language plpgsql immutable set search_path = ''
-as $$
+language plpgsql immutable set search_path = '' as $$
 begin
   -- Some clients keep milliseconds only; a memory changes twice within one only by a caller that has not read it between.
   if expected_version is null or memory.updated_at = expected_version
@@ -14346,16 +13858,13 @@ begin
     hint = 'Read it again, join your change with what is there, and send its updated_at as expected_version. Nothing was written',
     -- Not its text: the log of the server may keep errors.
     detail = coalesce(jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at)::text, '');
-end
-$$;
-
+end $$;
 comment on function memories.check_version is
-  'Raises L9VER if a memory is no longer as it was when the caller read it. expected_version: the updated_at that '
-  'the caller read; null checks nothing. The detail holds packet_id and updated_at of the memory as it is.';
+  'Raises L9VER if a memory is no longer as it was when the caller read it. expected_version: the updated_at that the caller '
+  'read; null checks nothing. The detail holds packet_id and updated_at of the memory as it is.';
 
 create function memories.present_state(packet_id uuid) returns jsonb
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   memory public.packet_store;
 begin
@@ -14366,21 +13875,17 @@ begin
   perform audit.audit_read('READ', '{}', memory.packet_id, memory.project_id, memory.scope);
   return jsonb_build_object('packet_id', memory.packet_id, 'updated_at', memory.updated_at, 'content',
     memory.envelope ->> 'content');
-end
-$$;
-
+end $$;
 comment on function memories.present_state is
-  'What a memory is now, for the answer to a write that expected another version: packet_id, updated_at and '
-  'content; null if the caller may not read it. It is audited as a read.';
-
+  'What a memory is now, for the answer to a write that expected another version: packet_id, updated_at and content; null if the '
+  'caller may not read it. It is audited as a read.';
 grant execute on function memories.check_version, memories.present_state to l9_agent, l9_admin;
---! EndIncluded 080-memories/032-check-version.sql
---! Included 080-memories/035-save-draft.sql
+--! EndIncluded 130-memories/032-check-version.sql
+--! Included 130-memories/035-save-draft.sql
 -- Saves a draft, which is a row of packet_store that is not stored yet: what is the same by the rules of its kind is updated,
 -- and in a kind without rules left as it is. save_memory() and memory_store() call save_draft().
 
-create function memories.find_ended(draft public.packet_store, fields jsonb)
-returns setof public.packet_store
+create function memories.find_ended(draft public.packet_store, fields jsonb) returns setof public.packet_store
 language sql stable set search_path = ''
 begin atomic
   select p.*
@@ -14395,34 +13900,26 @@ begin atomic
     and p.org_id is not distinct from (select identity.current_org_id())
     and p.user_id is not distinct from (select identity.current_user_id())
     and p.envelope @> fields
-  order by p.updated_at desc, p.packet_id desc
-  limit 1;
+  order by p.updated_at desc, p.packet_id desc limit 1;
 end;
-
 comment on function memories.find_ended is
-  'The memory that has these fields already but no longer an identity, such as a todo that is done, so that a '
-  'repeated save adds no second one. Of several, the one that was changed last.';
+  'The memory that has these fields already but no longer an identity, such as a todo that is done, so that a repeated save adds '
+  'no second one. Of several, the one that was changed last.';
 
-create function memories.check_made_content(kind text, rules jsonb, fields jsonb, content text)
-returns void
-language plpgsql stable set search_path = ''
-as $$
+create function memories.check_made_content(kind text, rules jsonb, fields jsonb, content text) returns void
+language plpgsql stable set search_path = '' as $$
 begin
   if jsonb_array_length(rules -> 'text') > 0 and content <> coalesce(kinds.text_of(rules, fields), '') then
     perform identity.raise_error('L9VAL',
       format('content: that of %s is made from its fields (%s); leave it out', kinds.with_article(kind),
       array_to_string(array(select jsonb_array_elements_text(rules -> 'text')), ', ')), 'content');
   end if;
-end
-$$;
-
+end $$;
 comment on function memories.check_made_content is
-  'Raises L9VAL if a caller gives a content to a memory whose kind makes it from the fields, because it would be '
-  'lost.';
+  'Raises L9VAL if a caller gives a content to a memory whose kind makes it from the fields, because it would be lost.';
 
 create function memories.restate_attestations(saved public.packet_store, given jsonb) returns public.packet_store
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   lost constant jsonb := (
     select jsonb_object_agg(g.key, g.value) from jsonb_each(given) as g
@@ -14434,18 +13931,14 @@ begin
   end if;
   update public.packet_store p set envelope = p.envelope || lost where p.packet_id = saved.packet_id returning p.* into restated;
   return restated;
-end
-$$;
-
+end $$;
 comment on function memories.restate_attestations is
-  'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which '
-  'fell with it.';
+  'Sets the attestations that a caller gave together with a new text and that equal those of the former text, which fell with '
+  'it.';
 
 -- Computes the row as it should be and writes it only if it differs, so that a repeated save makes no version.
-create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb)
-returns public.save_result
-language plpgsql volatile set search_path = ''
-as $$
+create function memories.update_same(same public.packet_store, draft public.packet_store, rules jsonb) returns public.save_result
+language plpgsql volatile set search_path = '' as $$
 declare
   current public.packet_store;
   wanted public.packet_store;
@@ -14484,8 +13977,7 @@ begin
     importance_score = wanted.importance_score,
     metadata = wanted.metadata, routing = wanted.routing, provenance = wanted.provenance, language = wanted.language,
     thread_id = wanted.thread_id, "timestamp" = wanted."timestamp"
-  where p.packet_id = same.packet_id
-  returning p.* into saved;
+  where p.packet_id = same.packet_id returning p.* into saved;
   if not found then
     if coalesce((rules ->> 'stands_beside')::boolean, false) then
       return null;
@@ -14500,27 +13992,22 @@ begin
   answer.status := 'updated';
   answer.memory := saved;
   return answer;
-end
-$$;
-
+end $$;
 comment on function memories.update_same is
-  'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing '
-  'differs. Errors: L9OWN, L9IMM and those of a save.';
+  'Changes a memory to what is stored again under its identity. The status is updated, or skipped_dedupe if nothing differs. '
+  'Errors: L9OWN, L9IMM and those of a save.';
 
 create function memories.identity_of(rules jsonb, fields jsonb) returns bytea
 language sql stable set search_path = ''
 -- A memory that ends with this save, such as a todo that is done, still is the one that was open.
 return kinds.identity_of(coalesce(rules - 'identity_ends_when', '{"identity": []}'), fields, null,
   packets.text_identity(secrets.as_stored(fields ->> 'content', identity.current_tenant_id())));
-
 comment on function memories.identity_of is
-  'The identity_hash that a memory with these fields will have: by the rules of its kind or, without rules, by its '
-  'content.';
+  'The identity_hash that a memory with these fields will have: by the rules of its kind or, without rules, by its content.';
 
 create function memories.find_same(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.packet_store
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   fields constant jsonb := case when rules is null then draft.envelope else packets.typed_fields(rules, draft.envelope) end;
   hash constant bytea := memories.identity_of(rules, fields);
@@ -14542,16 +14029,13 @@ begin
     select s.* into same from memories.find_ended(draft, fields) as s;
   end if;
   return same;
-end
-$$;
-
+end $$;
 comment on function memories.find_same is
-  'The memory that is the same as a draft by the rules of its kind or, without rules, by its content; null if there is '
-  'none. is_beside: one that the caller may not change is not looked for, because the new memory is to stand beside it.';
+  'The memory that is the same as a draft by the rules of its kind or, without rules, by its content; null if there is none. '
+  'is_beside: one that the caller may not change is not looked for, because the new memory is to stand beside it.';
 
 create function memories.insert_draft(draft public.packet_store) returns public.packet_store
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   saved public.packet_store;
 begin
@@ -14563,22 +14047,17 @@ begin
     coalesce(draft.provenance, '{}'), coalesce(draft.metadata, '{}'), draft.thread_id, coalesce(draft.parent_ids, '{}'),
     coalesce(draft.tags, '{}'), draft.ttl, draft.project_id, draft.branch, draft.scope, coalesce(draft.importance_score, 0.5),
     draft.correlation_id, draft.session_id, draft.trace_id)
-  on conflict do nothing
-  returning * into saved;
+  on conflict do nothing returning * into saved;
   return saved;
-end
-$$;
-
+end $$;
 comment on function memories.insert_draft is
-  'Inserts a draft: its columns that callers may write, of which null takes the default. Null if one that is the same is '
-  'there.';
+  'Inserts a draft: its columns that callers may write, of which null takes the default. Null if one that is the same is there.';
 
 -- A kind without rules is inserted at once, and the same memory looked for where there is one; a kind with rules looks first,
 -- because its triggers change other memories. If a concurrent save or delete was first, it looks again.
 create function memories.save_draft(draft public.packet_store, rules jsonb, is_beside boolean default false)
 returns public.save_result
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   same public.packet_store;
   answer public.save_result;
@@ -14622,28 +14101,21 @@ begin
     raise exception using errcode = '40001', message = 'too many concurrent saves of this memory; try again';
   end if;
   return answer;
-end
-$$;
-
+end $$;
 comment on function memories.save_draft is
-  'Saves a draft, or answers with the memory that is the same: updated where its kind has rules. is_beside: the new '
-  'memory is to stand beside one that the caller may not change. Errors: those of a save.';
+  'Saves a draft, or answers with the memory that is the same: updated where its kind has rules. is_beside: the new memory is to '
+  'stand beside one that the caller may not change. Errors: those of a save.';
 
-create function memories.audit_shown(answer public.save_result)
-returns void
+create function memories.audit_shown(answer public.save_result) returns void
 language sql volatile set search_path = ''
 begin atomic
   select audit.audit_read('READ', pg_catalog.jsonb_build_object('status', (audit_shown.answer).status),
     ((audit_shown.answer).memory).packet_id, ((audit_shown.answer).memory).project_id, ((audit_shown.answer).memory).scope);
 end;
+comment on function memories.audit_shown is 'Audits that a save which wrote nothing returned a memory that was there already.';
 
-comment on function memories.audit_shown is
-  'Audits that a save which wrote nothing returned a memory that was there already.';
-
-create function memories.note_answer(answer public.save_result, rules jsonb, ttl timestamptz)
-returns void
-language plpgsql volatile set search_path = ''
-as $$
+create function memories.note_answer(answer public.save_result, rules jsonb, ttl timestamptz) returns void
+language plpgsql volatile set search_path = '' as $$
 begin
   if answer.status = 'inserted' then
     return;
@@ -14653,63 +14125,36 @@ begin
   if answer.status = 'skipped_dedupe' then
     perform memories.audit_shown(answer);
   end if;
-end
-$$;
-
+end $$;
 comment on function memories.note_answer is
-  'Does what follows from an answer with a memory that was there already: an administrator stands by its text, and its '
-  'read is audited where nothing was written.';
+  'Does what follows from an answer with a memory that was there already: an administrator stands by its text, and its read is '
+  'audited where nothing was written.';
 
 -- Without a search_path it is inlined.
-create function memories.with_content(envelope jsonb, content text, rules jsonb) returns jsonb
-language sql stable parallel safe
+create function memories.with_content(envelope jsonb, content text, rules jsonb) returns jsonb language sql stable parallel safe
 return coalesce(envelope, '{}')
   -- Without rules, a missing content is an error that names it, even where the envelope has one.
   || case when rules is not null and content is null then '{}' else pg_catalog.jsonb_build_object('content', content) end;
-
 comment on function memories.with_content is 'The envelope of a draft: the fields that were given, and the content.';
-
-grant execute on function
-  memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.update_same, memories.identity_of,
-  memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown, memories.note_answer,
-  memories.with_content
-to l9_agent, l9_admin;
---! EndIncluded 080-memories/035-save-draft.sql
---! Included 080-memories/040-save-memory.sql
+grant execute on function memories.restate_attestations, memories.find_ended, memories.check_made_content, memories.update_same,
+  memories.identity_of, memories.find_same, memories.insert_draft, memories.save_draft, memories.audit_shown,
+  memories.note_answer, memories.with_content to l9_agent, l9_admin;
+--! EndIncluded 130-memories/035-save-draft.sql
+--! Included 130-memories/040-save-memory.sql
 -- The operation save_memory. Other functions that save a memory, such as reflect(), assert_fact() and memory_store(),
 -- call it, too.
 
 -- A known idempotency key answers first, then near-duplicates. Otherwise the draft is saved, and a memory that is the same is the
 -- answer.
 create function public.save_memory(
-  content text default null,
-  scope text default 'developer',
-  project_id text default null,
-  kind text default 'note',
-  tags text[] default '{}',
-  thread_id text default null,
-  parent_ids uuid[] default '{}',
-  ttl timestamptz default null,
-  importance real default null,
-  metadata jsonb default '{}',
-  envelope jsonb default '{}',
-  routing jsonb default '{}',
-  provenance jsonb default '{}',
-  correlation_id text default null,
-  session_id text default null,
-  trace_id text default null,
-  idempotency_key text default null,
-  on_similar text default null,
-  content_vector extensions.vector default null,
-  model text default null,
-  speaker text default null,
-  "timestamp" timestamptz default null,
-  language text default null,
-  branch text default null
-)
-returns public.save_result
-language plpgsql volatile set search_path = ''
-as $$
+  content text default null, scope text default 'developer', project_id text default null, kind text default 'note',
+  tags text[] default '{}', thread_id text default null, parent_ids uuid[] default '{}', ttl timestamptz default null,
+  importance real default null, metadata jsonb default '{}', envelope jsonb default '{}', routing jsonb default '{}',
+  provenance jsonb default '{}', correlation_id text default null, session_id text default null, trace_id text default null,
+  idempotency_key text default null, on_similar text default null, content_vector extensions.vector default null,
+  model text default null, speaker text default null, "timestamp" timestamptz default null, language text default null,
+  branch text default null) returns public.save_result
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   draft public.packet_store;
@@ -14787,24 +14232,20 @@ begin
     perform memories.remember_answer(idempotency_key, request_hash, answer);
   end if;
   return answer;
-end
-$$;
-
+end $$;
 comment on function public.save_memory is
-  'Saves a memory: inserted, or skipped_dedupe with the one of this place and kind that says the same. In a kind of '
-  'memory_kinds envelope holds the fields; what is the same is updated. on_similar: keep, skip or merge '
-  'near-duplicates; null: no search. idempotency_key: a retry gets the first answer. timestamp: at most 5 minutes '
-  'ahead. Errors: L9SCP, L9VAL, L9LIM, L9IMM, L9OWN, L9AUT.';
+  'Saves a memory: inserted, or skipped_dedupe with the one of this place and kind that says the same. In a kind of memory_kinds '
+  'envelope holds the fields; what is the same is updated. on_similar: keep, skip or merge near-duplicates; null: no search. '
+  'idempotency_key: a retry gets the first answer. timestamp: at most 5 minutes ahead. Errors: L9SCP, L9VAL, L9LIM, L9IMM, '
+  'L9OWN, L9AUT.';
 grant execute on function public.save_memory to l9_agent, l9_admin;
---! EndIncluded 080-memories/040-save-memory.sql
---! Included 080-memories/042-draft-of.sql
+--! EndIncluded 130-memories/040-save-memory.sql
+--! Included 130-memories/042-draft-of.sql
 -- Reads the items of memory_store(): each becomes a draft, which is a row of packet_store that is not stored yet, or
 -- raises an error.
 
-create function memories.check_list(item jsonb, field text, most integer)
-returns text[]
-language plpgsql immutable set search_path = ''
-as $$
+create function memories.check_list(item jsonb, field text, most integer) returns text[]
+language plpgsql immutable set search_path = '' as $$
 declare
   given constant jsonb := nullif(item -> field, 'null');
 begin
@@ -14816,13 +14257,10 @@ begin
     perform identity.raise_error('L9LIM', format('%s: at most %s, got %s', field, most, jsonb_array_length(given)), field);
   end if;
   return array(select jsonb_array_elements_text(given));
-end
-$$;
+end $$;
 
-create function memories.check_ids(item jsonb, field text)
-returns uuid[]
-language plpgsql immutable set search_path = ''
-as $$
+create function memories.check_ids(item jsonb, field text) returns uuid[]
+language plpgsql immutable set search_path = '' as $$
 declare
   ids constant text[] := memories.check_list(item, field, packets.max_parents());
 begin
@@ -14830,14 +14268,12 @@ begin
     perform identity.raise_error('L9VAL', format('%s: must be a list of ids of memories', field), field);
   end if;
   return ids::uuid[];
-end
-$$;
+end $$;
 
 comment on function memories.check_list is 'The texts of a list in an item; raises L9VAL or L9LIM if it is not a list.';
 comment on function memories.check_ids is 'The ids of a list in an item; raises L9VAL or L9LIM if it is not a list.';
 
-create function memories.given_items(items jsonb)
-returns jsonb
+create function memories.given_items(items jsonb) returns jsonb
 language sql immutable parallel safe set search_path = ''
 -- In data, null removes a field.
 return (
@@ -14847,23 +14283,17 @@ return (
         || case when i.item ? 'data' then pg_catalog.jsonb_build_object('data', i.item -> 'data') else '{}' end
     end order by i.place)
   from pg_catalog.jsonb_array_elements(items) with ordinality as i (item, place));
-
 comment on function memories.given_items is 'The items of a call, without their fields that are left out.';
 
-create function memories.item_fields()
-returns text[]
-language sql immutable parallel safe
+create function memories.item_fields() returns text[] language sql immutable parallel safe
 return array[
   'kind', 'data', 'scope', 'project_id', 'branch', 'tags', 'thread_id', 'speaker', 'language', 'timestamp', 'idempotency_key',
   'ttl_policy',
   'parent_ids', 'citations', 'expected_version'];
-
 comment on function memories.item_fields is 'The fields of an item of memory_store.';
 
-create function memories.with_title(fields jsonb)
-returns jsonb
-language plpgsql immutable set search_path = ''
-as $$
+create function memories.with_title(fields jsonb) returns jsonb
+language plpgsql immutable set search_path = '' as $$
 declare
   body constant text := fields ->> 'body_md';
 begin
@@ -14876,18 +14306,14 @@ begin
     return fields || jsonb_build_object('content', concat_ws(E'\n\n', fields ->> 'title', kinds.as_text(fields -> 'aliases')));
   end if;
   return fields;
-end
-$$;
-
+end $$;
 comment on function memories.with_title is
-  'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under '
-  'its aliases, too.';
+  'The fields of a document: with a title from its text, if it has none, and with a text by which it is found under its aliases, '
+  'too.';
 
 -- Checks the form of an item; what its fields mean is checked by the kind and the triggers when it is stored.
-create function memories.draft_of(item jsonb)
-returns public.packet_store
-language plpgsql stable set search_path = ''
-as $$
+create function memories.draft_of(item jsonb) returns public.packet_store
+language plpgsql stable set search_path = '' as $$
 declare
   draft public.packet_store;
   field text;
@@ -14944,17 +14370,13 @@ begin
     perform identity.raise_error('L9VAL', 'ttl_policy: must be default, short, long or permanent', 'ttl_policy');
   end if;
   return draft;
-end
-$$;
-
+end $$;
 comment on function memories.draft_of is
-  'The memory that an item of memory_store describes, before its kind and the triggers of packet_store have been '
-  'applied. Raises L9VAL or L9LIM for a malformed item.';
+  'The memory that an item of memory_store describes, before its kind and the triggers of packet_store have been applied. Raises '
+  'L9VAL or L9LIM for a malformed item.';
 
-create function memories.check_draft(draft public.packet_store, rules jsonb)
-returns void
-language plpgsql stable set search_path = ''
-as $$
+create function memories.check_draft(draft public.packet_store, rules jsonb) returns void
+language plpgsql stable set search_path = '' as $$
 begin
   perform packets.check_scope(draft.scope, draft.project_id);
   if rules is not null then
@@ -14962,27 +14384,20 @@ begin
   elsif draft.packet_type = 'note' and draft.envelope -> 'content' is null then
     perform identity.raise_error('L9VAL', 'content: a note has its text in data.content', 'content');
   end if;
-end
-$$;
-
+end $$;
 comment on function memories.check_draft is 'Raises the errors of an item that can be known before it is stored.';
-
-grant execute on function
-  memories.check_list, memories.check_ids, memories.given_items, memories.item_fields, memories.with_title,
-  memories.draft_of, memories.check_draft
-to l9_agent, l9_admin;
---! EndIncluded 080-memories/042-draft-of.sql
---! Included 080-memories/043-stored-item.sql
+grant execute on function memories.check_list, memories.check_ids, memories.given_items, memories.item_fields,
+  memories.with_title, memories.draft_of, memories.check_draft to l9_agent, l9_admin;
+--! EndIncluded 130-memories/042-draft-of.sql
+--! Included 130-memories/043-stored-item.sql
 -- What memory_store() answers for an item: the type stored_item, and how an error becomes one.
 
 create type public.stored_item as (
   index integer, status text, packet_id uuid, kind text, project_id text, branch text, created_at timestamptz, sqlstate text,
   field text, message text, findings jsonb, is_unfinished boolean, updated_at timestamptz, current jsonb);
-comment on type public.stored_item is
-  'What became of one item of memory_store: it has a status and a memory, or an error.';
+comment on type public.stored_item is 'What became of one item of memory_store: it has a status and a memory, or an error.';
 comment on column public.stored_item.index is 'The place of the item in the list, from 0.';
-comment on column public.stored_item.status is
-  'inserted, updated or skipped_dedupe; null if the item was not stored.';
+comment on column public.stored_item.status is 'inserted, updated or skipped_dedupe; null if the item was not stored.';
 comment on column public.stored_item.packet_id is 'The memory: the new one, or the one that is the same.';
 comment on column public.stored_item.kind is 'The kind of the item.';
 comment on column public.stored_item.project_id is 'The project that it belongs to, or null.';
@@ -14995,27 +14410,20 @@ comment on column public.stored_item.findings is
   'Of what looks like a secret: path in the item, line, column and pattern; else null.';
 comment on column public.stored_item.is_unfinished is
   'True if sections of a document are left for another call with the same item.';
-comment on column public.stored_item.updated_at is
-  'When the memory was last changed: its version, for a later expected_version.';
+comment on column public.stored_item.updated_at is 'When the memory was last changed: its version, for a later expected_version.';
 comment on column public.stored_item.current is
-  'Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and '
-  'content.';
+  'Of an item whose expected_version is not that of the memory (L9VER): what is there, as packet_id, updated_at and content.';
 
-create function memories.is_fault_of_item(sqlstate text)
-returns boolean
+create function memories.is_fault_of_item(sqlstate text) returns boolean
 language sql immutable parallel safe set search_path = ''
 -- Any other error, such as a deadlock or a full disk, is no fault of the item: the whole call is repeated or fails.
 return sqlstate ~ '^(L9|22|23|54)' or sqlstate = '42501';
-
-comment on function memories.is_fault_of_item is
-  'True if an error with this code is one of the item that was being stored.';
+comment on function memories.is_fault_of_item is 'True if an error with this code is one of the item that was being stored.';
 
 -- Gives fields the names that they have in an item, and replaces texts of PostgreSQL's own errors.
 create function memories.error_of_item(
-  index integer, item jsonb, sqlstate text, message text, field text, detail text default null)
-returns public.stored_item
-language plpgsql immutable set search_path = ''
-as $$
+  index integer, item jsonb, sqlstate text, message text, field text, detail text default null) returns public.stored_item
+language plpgsql immutable set search_path = '' as $$
 declare
   answer public.stored_item;
   -- Citations are stored as parents; the writer is told of the lists that it gave.
@@ -15053,22 +14461,17 @@ begin
       'data: another memory of this scope, project and kind has this content, or the fields that identify it'
     else 'the item could not be stored' end;
   return answer;
-end
-$$;
-
+end $$;
 comment on function memories.error_of_item is
   'The error of an item as memory_store answers it. detail is that of the error, which holds the findings of L9SEC.';
-
 grant execute on function memories.is_fault_of_item, memories.error_of_item to l9_agent, l9_admin;
---! EndIncluded 080-memories/043-stored-item.sql
---! Included 080-memories/044-store-item.sql
+--! EndIncluded 130-memories/043-stored-item.sql
+--! Included 130-memories/044-store-item.sql
 -- Stores one item of memory_store(), with the text and the approval of a document. memory_store() calls store_item()
 -- for items that it cannot insert together.
 
-create function memories.approve_document(packet_id uuid, approval jsonb)
-returns boolean
-language plpgsql volatile set search_path = ''
-as $$
+create function memories.approve_document(packet_id uuid, approval jsonb) returns boolean
+language plpgsql volatile set search_path = '' as $$
 begin
   if exists (
     select from public.packet_store p
@@ -15082,17 +14485,13 @@ begin
     perform memories.raise_not_yours(approve_document.packet_id);
   end if;
   return true;
-end
-$$;
-
+end $$;
 comment on function memories.approve_document is
-  'Sets approved_at and approved_by of a document. True if that changes it. Errors: L9OWN, L9IMM if it is approved '
-  'otherwise already, L9VAL, L9LIM.';
+  'Sets approved_at and approved_by of a document. True if that changes it. Errors: L9OWN, L9IMM if it is approved otherwise '
+  'already, L9VAL, L9LIM.';
 
-create function memories.restore_ttl(memory public.packet_store)
-returns boolean
-language plpgsql volatile set search_path = ''
-as $$
+create function memories.restore_ttl(memory public.packet_store) returns boolean
+language plpgsql volatile set search_path = '' as $$
 declare
   rules constant jsonb := kinds.rules_of(memory.packet_type, memory.tenant_id);
   by_kind constant timestamptz := kinds.moment_after(rules, 'expires', memory.envelope);
@@ -15106,18 +14505,13 @@ begin
     perform memories.raise_not_yours(memory.packet_id);
   end if;
   return true;
-end
-$$;
-
+end $$;
 comment on function memories.restore_ttl is
-  'Gives a memory the ttl that its kind and fields say, in place of one of its own. True if that changes it. '
-  'Errors: L9OWN.';
+  'Gives a memory the ttl that its kind and fields say, in place of one of its own. True if that changes it. Errors: L9OWN.';
 
 -- Saves the memory, then the text of a document, then its approval, which locks it.
-create function memories.save_item(item jsonb, draft public.packet_store, rules jsonb)
-returns public.save_result
-language plpgsql volatile set search_path = ''
-as $$
+create function memories.save_item(item jsonb, draft public.packet_store, rules jsonb) returns public.save_result
+language plpgsql volatile set search_path = '' as $$
 declare
   saved public.save_result;
   body constant text := case when draft.packet_type = 'document' then draft.envelope ->> 'body_md' end;
@@ -15154,14 +14548,11 @@ begin
     saved.status := 'updated';
   end if;
   return saved;
-end
-$$;
-
+end $$;
 comment on function memories.save_item is 'Saves the memory of an item, and the text and approval of a document.';
 
 create function memories.check_version_of_item(draft public.packet_store, rules jsonb, expected_version timestamptz) returns void
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   same public.packet_store;
   locked public.packet_store;
@@ -15171,18 +14562,13 @@ begin
   -- Until the end of the transaction nobody else changes it. One that the caller may not change is refused by the save.
   select p.* into locked from public.packet_store p where p.packet_id = same.packet_id for update;
   perform memories.check_version(case when found then locked else same end, expected_version);
-end
-$$;
-
+end $$;
 comment on function memories.check_version_of_item is
-  'Raises L9VER if the memory that is the same as an item is no longer as the caller has read it, or not there any '
-  'more.';
+  'Raises L9VER if the memory that is the same as an item is no longer as the caller has read it, or not there any more.';
 
 -- A known idempotency key answers first. Otherwise the answer is remembered once the whole item is stored.
-create function memories.store_item(index integer, item jsonb, draft public.packet_store)
-returns public.stored_item
-language plpgsql volatile set search_path = ''
-as $$
+create function memories.store_item(index integer, item jsonb, draft public.packet_store) returns public.stored_item
+language plpgsql volatile set search_path = '' as $$
 declare
   answer public.stored_item;
   saved public.save_result;
@@ -15218,31 +14604,24 @@ begin
   answer.created_at := (saved.memory).created_at;
   answer.updated_at := (saved.memory).updated_at;
   return answer;
-end
-$$;
-
+end $$;
 comment on function memories.store_item is
-  'Stores one item of memory_store. A repeated item with the same idempotency_key is answered as at first; another '
-  'one with that key is refused (L9VAL).';
-
-grant execute on function
-  memories.approve_document, memories.restore_ttl, memories.save_item, memories.check_version_of_item,
-  memories.store_item
-to l9_agent, l9_admin;
---! EndIncluded 080-memories/044-store-item.sql
---! Included 080-memories/045-memory-store.sql
+  'Stores one item of memory_store. A repeated item with the same idempotency_key is answered as at first; another one with that '
+  'key is refused (L9VAL).';
+grant execute on function memories.approve_document, memories.restore_ttl, memories.save_item, memories.check_version_of_item,
+  memories.store_item to l9_agent, l9_admin;
+--! EndIncluded 130-memories/044-store-item.sql
+--! Included 130-memories/045-memory-store.sql
 -- The operation memory_store, which stores up to 500 items: new memories together, all others one by one.
 
 create function memories.max_items() returns integer language sql immutable parallel safe return 500;
-
 comment on function memories.max_items is 'The most items of one call of memory_store.';
 
 -- Inserts all of them at once. If that is refused, it calls itself for each half, until only refused ones are left
 -- out.
 create function memories.insert_drafts(places integer[], drafts public.packet_store[], hashes bytea[])
 returns setof public.stored_item
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   half constant integer := cardinality(places) / 2;
 begin
@@ -15262,9 +14641,7 @@ begin
           packet_type, envelope, tags, parent_ids, ttl, project_id, branch, scope, thread_id, "timestamp", language, metadata)
         select g.packet_type, g.envelope, g.tags, g.parent_ids, g.ttl, g.project_id, g.branch, g.scope, g.thread_id,
           g."timestamp", g.language, g.metadata
-        from given g
-        order by g.ordinality
-        on conflict do nothing
+        from given g order by g.ordinality on conflict do nothing
         returning packet_id, packet_type, identity_hash, scope, project_id, branch, created_at, updated_at
       )
       select g.place, 'inserted', i.packet_id, i.packet_type, i.project_id, i.branch, i.created_at, null::text, null::text,
@@ -15288,21 +14665,17 @@ begin
   end;
   return query select * from memories.insert_drafts(places[:half], drafts[:half], hashes[:half]);
   return query select * from memories.insert_drafts(places[half + 1:], drafts[half + 1:], hashes[half + 1:]);
-end
-$$;
-
+end $$;
 comment on function memories.insert_drafts is
-  'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or '
-  'exist already: they are stored one at a time, which tells why.';
+  'Inserts new memories in as few statements as possible and returns those that were. The others are refused, or exist already: '
+  'they are stored one at a time, which tells why.';
 
 -- Checks all items without writing, inserts the new ones together, and stores the others one by one, each in a
 -- subtransaction.
 create function public.memory_store(
   items jsonb, all_or_nothing boolean default false, refused jsonb default '{}', sections integer default null,
-  first_index integer default 0, is_continued boolean default false)
-returns setof public.stored_item
-language plpgsql volatile set search_path = ''
-as $$
+  first_index integer default 0, is_continued boolean default false) returns setof public.stored_item
+language plpgsql volatile set search_path = '' as $$
 declare
   me constant identity.identity := identity.require_identity();
   answers public.stored_item[] := '{}';
@@ -15414,32 +14787,25 @@ begin
     select items -> a.index ->> 'project_id' as project_id, items -> a.index ->> 'scope' as scope, a.sqlstate, a.field,
       jsonb_agg(a.index + first_index order by a.index) as places, count(*) as times
     from unnest(answers) as a
-    where a.sqlstate is not null
-    group by 1, 2, 3, 4) r;
+    where a.sqlstate is not null group by 1, 2, 3, 4) r;
   return query
     select a.index, a.status, a.packet_id, a.kind, a.project_id, a.branch, a.created_at, a.sqlstate, a.field, a.message,
       a.findings,
       a.is_unfinished, a.updated_at, case when a.sqlstate = 'L9VER' then memories.present_state(a.packet_id) end
-    from unnest(answers) as a
-    order by a.index;
-end
-$$;
-
+    from unnest(answers) as a order by a.index;
+end $$;
 comment on function public.memory_store is
-  'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the kind, or content), scope, '
-  'project_id, branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, '
-  'citations, expected_version. One that fails stops no other, unless all_or_nothing. refused, sections, '
-  'first_index, is_continued: by the gateway. Errors: L9VAL, L9LIM, L9AUT.';
-
+  'Stores 1 to 500 items; answers for each. An item has kind, data (the fields of the kind, or content), scope, project_id, '
+  'branch, tags, thread_id, speaker, language, timestamp, idempotency_key, ttl_policy, parent_ids, citations, expected_version. '
+  'One that fails stops no other, unless all_or_nothing. refused, sections, first_index, is_continued: by the gateway. Errors: '
+  'L9VAL, L9LIM, L9AUT.';
 grant execute on function memories.max_items, memories.insert_drafts, public.memory_store to l9_agent, l9_admin;
---! EndIncluded 080-memories/045-memory-store.sql
---! Included 080-memories/050-get-memory.sql
+--! EndIncluded 130-memories/045-memory-store.sql
+--! Included 130-memories/050-get-memory.sql
 -- The operation get_memory: reads one memory in full, and writes the audit log and the access log.
 
-create function public.get_memory(packet_id uuid)
-returns public.packet_store
-language plpgsql volatile set search_path = ''
-as $$
+create function public.get_memory(packet_id uuid) returns public.packet_store
+language plpgsql volatile set search_path = '' as $$
 declare
   memory public.packet_store;
 begin
@@ -15451,31 +14817,25 @@ begin
   perform audit.audit_read('READ', '{}', memory.packet_id, memory.project_id, memory.scope);
   perform importance.log_accesses('get', array[memory.packet_id], array[memory.scope], array[memory.project_id]);
   return memory;
-end
-$$;
-
+end $$;
 comment on function public.get_memory is
-  'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the memory does not exist or is '
-  'not visible; the two cases give the same error.';
+  'Returns one memory in full. Writes an audit row and an access log row. L9OWN if the memory does not exist or is not visible; '
+  'the two cases give the same error.';
 grant execute on function public.get_memory to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/050-get-memory.sql
---! Included 080-memories/055-get-document.sql
+--! EndIncluded 130-memories/050-get-memory.sql
+--! Included 130-memories/055-get-document.sql
 -- The operation get_document: reads a document with the text of all its sections, and writes the audit log and the
 -- access log.
 
 create type public.document_read as (memory public.packet_store, body_md text, sections jsonb);
-
 comment on type public.document_read is 'A document with its whole text.';
 comment on column public.document_read.memory is 'The memory of kind document.';
-comment on column public.document_read.body_md is
-  'Its Markdown, byte for byte as it was stored; empty if it has no sections.';
+comment on column public.document_read.body_md is 'Its Markdown, byte for byte as it was stored; empty if it has no sections.';
 comment on column public.document_read.sections is 'Its sections in order: packet_id, heading, level, position.';
 
 -- The id of a section leads to its document, whose text is that of its sections in order.
-create function public.get_document(packet_id uuid)
-returns public.document_read
-language plpgsql volatile set search_path = ''
-as $$
+create function public.get_document(packet_id uuid) returns public.document_read
+language plpgsql volatile set search_path = '' as $$
 declare
   document public.document_read;
 begin
@@ -15505,42 +14865,24 @@ begin
   perform importance.log_accesses('get', array[(document.memory).packet_id], array[(document.memory).scope],
     array[(document.memory).project_id]);
   return document;
-end
-$$;
-
+end $$;
 comment on function public.get_document is
-  'Returns a document with its whole Markdown and a list of its sections, by its id or that of one of its sections. '
-  'Writes an audit row and an access log row, as get_memory does. L9OWN if it does not exist or is not visible; the '
-  'two cases give the same error. L9VAL for a memory of another kind.';
+  'Returns a document with its whole Markdown and a list of its sections, by its id or that of one of its sections. Writes an '
+  'audit row and an access log row, as get_memory does. L9OWN if it does not exist or is not visible; the two cases give the '
+  'same error. L9VAL for a memory of another kind.';
 grant execute on function public.get_document to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/055-get-document.sql
---! Included 080-memories/060-update-memory.sql
+--! EndIncluded 130-memories/055-get-document.sql
+--! Included 130-memories/060-update-memory.sql
 -- The operation update_memory: changes the given fields of one memory. The row is locked under the policies of the
 -- caller, which find it only if the caller may change it; triggers then check and stamp the change.
 
 create function public.update_memory(
-  packet_id uuid,
-  content text default null,
-  scope text default null,
-  project_id text default null,
-  kind text default null,
-  tags text[] default null,
-  thread_id text default null,
-  parent_ids uuid[] default null,
-  ttl timestamptz default null,
-  importance real default null,
-  metadata jsonb default null,
-  envelope jsonb default null,
-  speaker text default null,
-  "timestamp" timestamptz default null,
-  language text default null,
-  branch text default null,
-  clear text[] default null,
-  expected_version timestamptz default null
-)
-returns public.save_result
-language plpgsql volatile set search_path = ''
-as $$
+  packet_id uuid, content text default null, scope text default null, project_id text default null, kind text default null,
+  tags text[] default null, thread_id text default null, parent_ids uuid[] default null, ttl timestamptz default null,
+  importance real default null, metadata jsonb default null, envelope jsonb default null, speaker text default null,
+  "timestamp" timestamptz default null, language text default null, branch text default null, clear text[] default null,
+  expected_version timestamptz default null) returns public.save_result
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   old_row public.packet_store;
@@ -15606,8 +14948,7 @@ begin
       language = coalesce(update_memory.language, p.language),
       metadata = p.metadata || coalesce(update_memory.metadata, '{}')
         || case when update_memory.speaker is not null then jsonb_build_object('speaker', update_memory.speaker) else '{}' end
-    where p.packet_id = update_memory.packet_id
-    returning p.* into saved;
+    where p.packet_id = update_memory.packet_id returning p.* into saved;
   exception when unique_violation then
     perform identity.raise_error('L9VAL',
       'content: another memory of this scope, project, branch and kind has this content, or the fields that identify it',
@@ -15617,24 +14958,19 @@ begin
   answer.status := 'updated';
   answer.memory := saved;
   return answer;
-end
-$$;
-
+end $$;
 comment on function public.update_memory is
-  'Changes the given fields of a memory. ttl infinity removes the expiry; branch * is every branch; metadata with '
-  'speaker null leaves that to the text; clear empties tags, parent_ids or thread_id. envelope: fields to change; '
-  'null removes one. expected_version: the updated_at that was read. Agents change only what they wrote (L9OWN). '
-  'Errors: L9OWN, L9VER, L9SCP, L9VAL, L9LIM, L9IMM, L9AUT.';
-
+  'Changes the given fields of a memory. ttl infinity removes the expiry; branch * is every branch; metadata with speaker null '
+  'leaves that to the text; clear empties tags, parent_ids or thread_id. envelope: fields to change; null removes one. '
+  'expected_version: the updated_at that was read. Agents change only what they wrote (L9OWN). Errors: L9OWN, L9VER, L9SCP, '
+  'L9VAL, L9LIM, L9IMM, L9AUT.';
 grant execute on function public.update_memory to l9_agent, l9_admin;
---! EndIncluded 080-memories/060-update-memory.sql
---! Included 080-memories/070-delete-memory.sql
+--! EndIncluded 130-memories/060-update-memory.sql
+--! Included 130-memories/070-delete-memory.sql
 -- The operation delete_memory: deletes one memory. Foreign keys and triggers delete what was derived from it.
 
-create function public.delete_memory(packet_id uuid, expected_version timestamptz default null)
-returns uuid
-language plpgsql volatile set search_path = ''
-as $$
+create function public.delete_memory(packet_id uuid, expected_version timestamptz default null) returns uuid
+language plpgsql volatile set search_path = '' as $$
 declare
   memory public.packet_store;
 begin
@@ -15652,25 +14988,20 @@ begin
     perform memories.raise_not_yours(delete_memory.packet_id);
   end if;
   return delete_memory.packet_id;
-end
-$$;
-
+end $$;
 comment on function public.delete_memory is
-  'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; '
-  'otherwise, or if the memory does not exist, L9OWN. expected_version: the updated_at that the caller has read; if '
-  'the memory has changed since, nothing is deleted (L9VER).';
-
+  'Deletes a memory and everything derived from it, and returns its id. Agents may delete only what they wrote; otherwise, or if '
+  'the memory does not exist, L9OWN. expected_version: the updated_at that the caller has read; if the memory has changed since, '
+  'nothing is deleted (L9VER).';
 grant execute on function public.delete_memory to l9_agent, l9_admin;
---! EndIncluded 080-memories/070-delete-memory.sql
---! Included 080-memories/080-delete-expired-memories.sql
+--! EndIncluded 130-memories/070-delete-memory.sql
+--! Included 130-memories/080-delete-expired-memories.sql
 -- Deletes expired memories: the operation delete_expired_memories within the reach of its caller, and
 -- delete_expired_batch() for a job of the gateway in all tenants.
 
 create function memories.delete_expired(
-  max_rows integer, me identity.identity default null)
-returns table (of_tenant uuid, deleted bigint)
-language plpgsql volatile set search_path = ''
-as $$
+  max_rows integer, me identity.identity default null) returns table (of_tenant uuid, deleted bigint)
+language plpgsql volatile set search_path = '' as $$
 begin
   if max_rows is null or max_rows not between 1 and 100000 then
     perform identity.raise_error('L9VAL', 'max_rows: must be from 1 to 100000', 'max_rows');
@@ -15684,26 +15015,20 @@ begin
           -- Agents clean up the memories of their org and user, admins those of the whole tenant.
           and ((me).role = 'l9_admin' or (
             (p.org_id is null or p.org_id = (me).org_id) and (p.user_id is null or p.user_id = (me).user_id))))
-    order by p.ttl
-    limit max_rows
+    order by p.ttl limit max_rows
     -- Rows locked by another cleanup or a job are skipped.
     for update skip locked
   ), removed as (
     delete from public.packet_store p using expired where p.packet_id = expired.packet_id returning p.tenant_id
   )
   select g.tenant_id, count(*) from removed g group by g.tenant_id;
-end
-$$;
-
+end $$;
 comment on function memories.delete_expired is
-  'Deletes expired memories, the oldest first, and returns how many in each tenant. An identity restricts it to the '
-  'memories in that identity''s reach; without one it covers all. Not executable by callers: the two functions that '
-  'call it check who may.';
+  'Deletes expired memories, the oldest first, and returns how many in each tenant. An identity restricts it to the memories in '
+  'that identity''s reach; without one it covers all. Not executable by callers: the two functions that call it check who may.';
 
-create function public.delete_expired_memories(max_rows integer default 10000)
-returns bigint
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function public.delete_expired_memories(max_rows integer default 10000) returns bigint
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   deleted bigint;
@@ -15715,36 +15040,29 @@ begin
   from memories.delete_expired(max_rows, me) d;
   perform audit.write_audit('CLEANUP', 'packet_store', details => jsonb_build_object('deleted', deleted, 'max_rows', max_rows));
   return deleted;
-end
-$$;
-
+end $$;
 comment on function public.delete_expired_memories is
-  'Deletes expired memories of the caller''s tenant, org, user (for an admin: the whole tenant), scopes and '
-  'projects, the oldest first and at most max_rows (1 to 100000); returns how many. L9SCP unless the actor may '
-  'clean up. Definer: expired memories are hidden from everyone.';
+  'Deletes expired memories of the caller''s tenant, org, user (for an admin: the whole tenant), scopes and projects, the oldest '
+  'first and at most max_rows (1 to 100000); returns how many. L9SCP unless the actor may clean up. Definer: expired memories '
+  'are hidden from everyone.';
 
-create function memories.delete_expired_batch(max_rows integer default 1000)
-returns table (tenant_id uuid, deleted bigint)
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function memories.delete_expired_batch(max_rows integer default 1000) returns table (tenant_id uuid, deleted bigint)
+language plpgsql volatile security definer set search_path = '' as $$
 begin
   for tenant_id, deleted in select g.of_tenant, g.deleted from memories.delete_expired(max_rows) g loop
     perform audit.write_audit_of_tenant(tenant_id, 'CLEANUP', 'packet_store',
       details => jsonb_build_object('deleted', deleted, 'max_rows', max_rows));
     return next;
   end loop;
-end
-$$;
-
+end $$;
 comment on function memories.delete_expired_batch is
-  'The scheduled cleanup: deletes expired memories of every tenant, the oldest first and at most max_rows (1 to '
-  '100000), audits them in each tenant and returns how many those were. Fewer than max_rows in all means that only '
-  'rows locked by others are left. Definer: expired memories are hidden from everyone.';
-
+  'The scheduled cleanup: deletes expired memories of every tenant, the oldest first and at most max_rows (1 to 100000), audits '
+  'them in each tenant and returns how many those were. Fewer than max_rows in all means that only rows locked by others are '
+  'left. Definer: expired memories are hidden from everyone.';
 grant execute on function public.delete_expired_memories to l9_agent, l9_admin;
 grant execute on function memories.delete_expired_batch to l9_worker;
---! EndIncluded 080-memories/080-delete-expired-memories.sql
---! Included 080-memories/090-memory-history.sql
+--! EndIncluded 130-memories/080-delete-expired-memories.sql
+--! Included 130-memories/090-memory-history.sql
 -- The states of a memory: who changed it, when, and which fields. Callers ask memory_history() in psql or GraphQL.
 
 create type public.memory_change as (
@@ -15759,11 +15077,9 @@ create type public.memory_change as (
   content text,
   state jsonb
 );
-
 comment on type public.memory_change is 'One state of a memory: who wrote it, when, and what the change was.';
 comment on column public.memory_change.version is
-  'The number of the state, counted from 1 for the oldest that the caller may see; the highest is the present '
-  'state.';
+  'The number of the state, counted from 1 for the oldest that the caller may see; the highest is the present state.';
 comment on column public.memory_change.version_id is 'The version; null for the present state.';
 comment on column public.memory_change.changed_at is 'Start of the period in which the memory had this state.';
 comment on column public.memory_change.until is 'When this state was replaced; null for the present state.';
@@ -15775,14 +15091,12 @@ comment on column public.memory_change.changed_fields is
   'The fields that differ from the previous state, named like the fields of get_memory; empty for the oldest state.';
 comment on column public.memory_change.content is 'The text in this state.';
 comment on column public.memory_change.state is
-  'The other fields of this state, named like those of get_memory. Learned importance is not part of a state, and '
-  'title and archived_at follow from the envelope.';
+  'The other fields of this state, named like those of get_memory. Learned importance is not part of a state, and title and '
+  'archived_at follow from the envelope.';
 
 -- Compares each state with the one before it that the caller may see, and so finds the fields that changed.
-create function public.memory_history(packet_id uuid, max_versions integer default 100)
-returns setof public.memory_change
-language plpgsql volatile set search_path = ''
-as $$
+create function public.memory_history(packet_id uuid, max_versions integer default 100) returns setof public.memory_change
+language plpgsql volatile set search_path = '' as $$
 declare
   current_row public.packet_store;
 begin
@@ -15833,24 +15147,19 @@ begin
         union all
         select m.key, m.value is distinct from p.previous_memory -> m.key from jsonb_each(p.memory) as m where m.key <> 'metadata'
       ) as f (name, is_changed)
-      where f.is_changed
-      order by f.name) end,
+      where f.is_changed order by f.name) end,
     p.content, p.memory
   from numbered p
   cross join lateral (select coalesce(p.memory -> 'metadata' -> 'updated_by', p.memory -> 'metadata')) as w (writer)
-  order by p.place desc
-  limit max_versions;
-end
-$$;
-
+  order by p.place desc limit max_versions;
+end $$;
 comment on function public.memory_history is
-  'Returns who changed a memory, which fields and when: its states, the newest first, at most max_versions (1 to '
-  '1000). A state is listed if the caller may see both the memory and that state. Writes an audit row. L9OWN if the '
-  'memory does not exist or is not visible.';
-
+  'Returns who changed a memory, which fields and when: its states, the newest first, at most max_versions (1 to 1000). A state '
+  'is listed if the caller may see both the memory and that state. Writes an audit row. L9OWN if the memory does not exist or is '
+  'not visible.';
 grant execute on function public.memory_history to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/090-memory-history.sql
---! Included 080-memories/100-memory-stats.sql
+--! EndIncluded 130-memories/090-memory-history.sql
+--! Included 130-memories/100-memory-stats.sql
 -- The operation get_memory_stats: counts the memories that the caller may read.
 
 create type public.memory_stats as (
@@ -15864,7 +15173,6 @@ create type public.memory_stats as (
   oldest timestamptz,
   newest timestamptz
 );
-
 comment on type public.memory_stats is 'Counts of the memories that the caller may read, and of no others.';
 comment on column public.memory_stats.total is 'The number of memories.';
 comment on column public.memory_stats.oldest is 'The event time of the memory that happened first.';
@@ -15876,14 +15184,12 @@ comment on column public.memory_stats.by_project is
 comment on column public.memory_stats.by_creator is 'An object of creator and count.';
 comment on column public.memory_stats.embedded is 'The number of memories that can be found by meaning.';
 comment on column public.memory_stats.awaiting_embedding is
-  'The number of memories that can be found only by words until their vectors are stored. One of which the model '
-  'knows no piece, such as emoji alone, has no vector and does not wait.';
+  'The number of memories that can be found only by words until their vectors are stored. One of which the model knows no piece, '
+  'such as emoji alone, has no vector and does not wait.';
 
 -- Reads the memories once, and groups them by each property on its own.
-create function public.get_memory_stats(project_id text default null, branch text default null)
-returns public.memory_stats
-language plpgsql volatile set search_path = ''
-as $$
+create function public.get_memory_stats(project_id text default null, branch text default null) returns public.memory_stats
+language plpgsql volatile set search_path = '' as $$
 declare
   stats public.memory_stats;
   only_branch constant text := packets.one_branch(branch);
@@ -15905,8 +15211,7 @@ begin
       grouping(r.creator) = 0 as is_creator,
       coalesce(r.packet_type, r.scope, r.project_id, r.creator) as name, count(*) as n,
       count(*) filter (where r.is_embedded) as embedded, min(r."timestamp") as oldest, max(r."timestamp") as newest
-    from readable r
-    group by grouping sets ((), (r.packet_type), (r.scope), (r.project_id), (r.creator))
+    from readable r group by grouping sets ((), (r.packet_type), (r.scope), (r.project_id), (r.creator))
   )
   select
     max(n) filter (where not (is_kind or is_scope or is_project or is_creator)),
@@ -15924,23 +15229,13 @@ begin
       'total', stats.total)),
     project_id => get_memory_stats.project_id);
   return stats;
-end
-$$;
-
+end $$;
 comment on function public.get_memory_stats is
-  'Counts the memories that the caller may read, in one project or in all, of one branch and of every branch, or of '
-  'all of them. Writes an audit row.';
-
+  'Counts the memories that the caller may read, in one project or in all, of one branch and of every branch, or of all of them. '
+  'Writes an audit row.';
 grant execute on function public.get_memory_stats to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 080-memories/100-memory-stats.sql
---! Included 090-derived/000-schema.sql
-create schema derived;
-comment on schema derived is
-  'Shared by all tables whose rows are derived from memories: their triggers, and the lock of the source memory. '
-  'The helpers are not exposed over GraphQL; callers may execute only the functions granted one by one.';
-grant usage on schema derived to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 090-derived/000-schema.sql
---! Included 090-derived/010-definer-sources.sql
+--! EndIncluded 130-memories/100-memory-stats.sql
+--! Included 140-derived/010-definer-sources.sql
 -- Functions of the owner derive rows from memories of other writers: they see, and lock, the memories that the caller
 -- sees.
 
@@ -15952,8 +15247,7 @@ begin
       (ttl is null or ttl > now()) and (select identity.current_role_name()) = 'l9_worker'
       or (select identity.current_role_name()) in ('l9_agent', 'l9_admin') and %s and (ttl is null or ttl > now()))$sql$,
     identity.definer_condition());
-end
-$$;
+end $$;
 create policy definer_source_locks on public.packet_store for update to l9_owner
   using (
     (select identity.current_role_name()) = 'l9_worker'
@@ -15964,18 +15258,16 @@ create policy definer_source_locks on public.packet_store for update to l9_owner
 create policy definer_claims on public.packet_store for update to l9_owner
   using ((select identity.current_role_name()) = 'l9_admin' and tenant_id = (select identity.current_tenant_id()))
   with check ((select identity.current_role_name()) = 'l9_admin' and text_creator = (select identity.current_creator()));
-
 comment on policy definer_claims on public.packet_store is
-  'Functions of the owner stamp an administrator on a memory from which that one states something. They can change '
-  'nothing else: the trigger that stamps puts the caller there only.';
+  'Functions of the owner stamp an administrator on a memory from which that one states something. They can change nothing else: '
+  'the trigger that stamps puts the caller there only.';
 comment on policy definer_sources on public.packet_store is
-  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories '
-  'that have not expired.';
+  'Functions of the owner see the memories that the caller sees, to derive rows from them; for jobs, all memories that have not '
+  'expired.';
 comment on policy definer_source_locks on public.packet_store is
   'Functions of the owner lock a memory that the caller sees while they derive from it. They can''t change any.';
 
-create function derived.is_source(memory public.packet_store)
-returns boolean
+create function derived.is_source(memory public.packet_store) returns boolean
 language sql stable set search_path = ''
 -- Other policies show the owner more: expired memories for cleanup, and a whole tenant for erasure.
 return case
@@ -15986,33 +15278,28 @@ return case
       (memory).tenant_id, (memory).org_id, (memory).user_id, (memory).project_id, (memory).scope)
   else true
 end;
-
 comment on function derived.is_source is
-  'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. '
-  'Functions of the owner check it for each memory named to them. It is always true for migrations, which import '
-  'old memories. Not executable by callers.';
---! EndIncluded 090-derived/010-definer-sources.sql
---! Included 090-derived/015-statements.sql
+  'True if the caller sees a memory and may derive from it; the condition is that of policy definer_sources. Functions of the '
+  'owner check it for each memory named to them. It is always true for migrations, which import old memories. Not executable by '
+  'callers.';
+--! EndIncluded 140-derived/010-definer-sources.sql
+--! Included 140-derived/015-statements.sql
 -- Whose statement something is: what an agent states counts once, and an administrator's word outranks an agent's.
 
-create function derived.agent_for(source public.packet_store) returns text
-language sql stable parallel safe set search_path = ''
+create function derived.agent_for(source public.packet_store) returns text language sql stable parallel safe set search_path = ''
 return coalesce(identity.current_creator(), packets.text_writer(source));
-
 comment on function derived.agent_for is
-  'The creator name of the actor that states what is derived from this memory now: the caller or, when a job '
-  'derives it, the writer of the memory.';
+  'The creator name of the actor that states what is derived from this memory now: the caller or, when a job derives it, the '
+  'writer of the memory.';
 
 create function derived.is_from_admin(source public.packet_store) returns boolean
 language sql stable parallel safe set search_path = ''
 return identity.is_admin_creator((source).tenant_id, derived.agent_for(source));
-
 comment on function derived.is_from_admin is
   'True if agent_for() this memory is an administrator. Not executable by callers: functions of the owner call it.';
 
 create function derived.tg__stamp_statement() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   source public.packet_store;
 begin
@@ -16020,38 +15307,31 @@ begin
   new.agent := derived.agent_for(source);
   new.is_from_admin := derived.is_from_admin(source);
   return new;
-end
-$$;
-
+end $$;
 comment on function derived.tg__stamp_statement is
-  'Records whose statement a derived row is, and whether an administrator made it. The argument is the column that '
-  'names the source. Definer: agents see no row of actors but their own.';
+  'Records whose statement a derived row is, and whether an administrator made it. The argument is the column that names the '
+  'source. Definer: agents see no row of actors but their own.';
 
 create function derived.bounded_confidence(source public.packet_store, confidence double precision) returns double precision
 language sql stable parallel safe set search_path = ''
 return least(confidence, (identity.bounds_of((source).tenant_id, derived.agent_for(source))).max_confidence);
-
 comment on function derived.bounded_confidence is
   'The upper bound of confidence (actors.max_confidence) of agent_for() this memory. Not executable by callers.';
 
 create function derived.may_speak_for_caller(memory public.packet_store) returns boolean
 language sql stable parallel safe security definer set search_path = ''
 return identity.current_role_name() <> 'l9_admin' or identity.is_admin_creator((memory).tenant_id, packets.text_writer(memory));
-
 comment on function derived.may_speak_for_caller is
-  'False for an administrator and words of an agent, which the agent may change later: what the administrator says '
-  'must not stand for nothing but those. Definer: agents see no row of actors but their own.';
-
+  'False for an administrator and words of an agent, which the agent may change later: what the administrator says must not '
+  'stand for nothing but those. Definer: agents see no row of actors but their own.';
 grant execute on function derived.may_speak_for_caller to l9_agent, l9_admin;
---! EndIncluded 090-derived/015-statements.sql
---! Included 090-derived/020-lock-source-memory.sql
+--! EndIncluded 140-derived/015-statements.sql
+--! Included 140-derived/020-lock-source-memory.sql
 -- Locks the memory that a row is derived from, after a check that the caller may derive from it. The functions that
 -- write facts, relationships, lessons and the like call it, and so does a trigger of their tables.
 
-create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet')
-returns public.packet_store
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function derived.lock_source_memory(packet_id uuid, field text default 'source_packet') returns public.packet_store
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   source public.packet_store;
 begin
@@ -16067,15 +15347,13 @@ begin
     perform packets.check_scope(source.scope, source.project_id);
   end if;
   return source;
-end
-$$;
-
+end $$;
 comment on function derived.lock_source_memory is
-  'Returns the memory that a row is derived from, locked until the end of the transaction. L9OWN unless the caller '
-  'sees it; L9SCP unless the caller may write in its scope and project. Not executable by callers: functions of the '
-  'owner call it. Definer: locks memories of other writers.';
---! EndIncluded 090-derived/020-lock-source-memory.sql
---! Included 090-derived/025-packet-for.sql
+  'Returns the memory that a row is derived from, locked until the end of the transaction. L9OWN unless the caller sees it; '
+  'L9SCP unless the caller may write in its scope and project. Not executable by callers: functions of the owner call it. '
+  'Definer: locks memories of other writers.';
+--! EndIncluded 140-derived/020-lock-source-memory.sql
+--! Included 140-derived/025-packet-for.sql
 -- The memory that a statement is derived from. Callers of assert_fact(), apply_world_update() and the like name one, or one is
 -- saved.
 
@@ -16085,11 +15363,9 @@ language sql volatile set search_path = ''
 return coalesce(source_packet, ((public.save_memory(
   content => content, scope => scope, project_id => project_id, branch => '*', kind => kind, envelope => envelope
 )).memory).packet_id);
-
 comment on function derived.packet_for is
-  'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and '
-  'content, of every branch: what is derived has no branch. Runs with the rights of the caller.';
-
+  'The memory that something is to be derived from: source_packet or, if it is null, a new memory of this kind and content, of '
+  'every branch: what is derived has no branch. Runs with the rights of the caller.';
 grant execute on function derived.packet_for to l9_agent, l9_admin;
 
 create function derived.keep_alive(packet_id uuid) returns void
@@ -16097,21 +15373,17 @@ language sql volatile set search_path = ''
 begin atomic
   update public.packet_store p set ttl = null where p.packet_id = keep_alive.packet_id and p.ttl is not null;
 end;
-
 comment on function derived.keep_alive is
-  'Removes the expiry of a memory that says already what is stated without an expiry, if the policies let the '
-  'caller change it: an agent must not limit what an administrator states in the same words.';
-
+  'Removes the expiry of a memory that says already what is stated without an expiry, if the policies let the caller change it: '
+  'an agent must not limit what an administrator states in the same words.';
 grant execute on function derived.keep_alive to l9_agent, l9_admin;
---! EndIncluded 090-derived/025-packet-for.sql
---! Included 090-derived/030-triggers.sql
+--! EndIncluded 140-derived/025-packet-for.sql
+--! Included 140-derived/030-triggers.sql
 -- derive_from_packets() puts these triggers on each table. Their first argument is the column that names the source, their last
 -- the column for the trace of the source.
 
-create function derived.tg__take_from_source()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function derived.tg__take_from_source() returns trigger
+language plpgsql security definer set search_path = '' as $$
 declare
   source public.packet_store := derived.lock_source_memory((to_jsonb(new) ->> tg_argv[0])::uuid, tg_argv[0]);
   me identity.identity := identity.current_identity();
@@ -16137,18 +15409,14 @@ begin
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;
-end
-$$;
-
+end $$;
 comment on function derived.tg__take_from_source is
-  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who '
-  'derived it. What an administrator derives from an agent''s memory makes its text the administrator''s. Definer: '
-  'reads, locks and claims the source.';
+  'Copies owner, project, scope, expiry and references from the source memory to a derived row, and records who derived it. What '
+  'an administrator derives from an agent''s memory makes its text the administrator''s. Definer: reads, locks and claims the '
+  'source.';
 
-create function derived.tg__take_references()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function derived.tg__take_references() returns trigger
+language plpgsql security definer set search_path = '' as $$
 declare
   taken jsonb;
 begin
@@ -16158,21 +15426,17 @@ begin
   into taken
   using tg_argv[1], (to_jsonb(new) ->> tg_argv[0])::uuid;
   return jsonb_populate_record(new, taken);
-end
-$$;
-
+end $$;
 comment on function derived.tg__take_references is
-  'Copies correlation, session and trace of the source memory to a derived row that gets another source. Arguments: '
-  'the columns of the row for the source and for the trace, and the table and column to read them from. Definer: '
-  'reads the source, or the evidence that was derived from it.';
+  'Copies correlation, session and trace of the source memory to a derived row that gets another source. Arguments: the columns '
+  'of the row for the source and for the trace, and the table and column to read them from. Definer: reads the source, or the '
+  'evidence that was derived from it.';
 
 -- Rows are read as JSON, because derived tables have different columns for key, source and trace.
-create function derived.tg__audit_derived()
-returns trigger
+create function derived.tg__audit_derived() returns trigger
 language plpgsql security definer set search_path = ''
 -- As for packets, a plan cached for a few rows must not be used for a thousand.
-set enable_nestloop = off
-as $$
+set enable_nestloop = off as $$
 declare
   actor jsonb := audit.audit_actor();
 begin
@@ -16203,14 +15467,12 @@ begin
     where n.row -> 'updated_at' is distinct from o.row -> 'updated_at';
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function derived.tg__audit_derived is
-  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the '
-  'source, the key, the column for the trace. Definer: callers can''t insert into audit_log.';
---! EndIncluded 090-derived/030-triggers.sql
---! Included 090-derived/040-follow-packets.sql
+  'Writes one audit row for each derived row written, without contents. Arguments: the column that names the source, the key, '
+  'the column for the trace. Definer: callers can''t insert into audit_log.';
+--! EndIncluded 140-derived/030-triggers.sql
+--! Included 140-derived/040-follow-packets.sql
 -- How derived rows follow their memory. derive_from_packets() enters its table in a list, which two triggers of packet_store go
 -- through; a chapter whose rows follow a memory in a way of their own calls follow_packets().
 
@@ -16220,7 +15482,6 @@ create table derived.derived_tables (
   trace_column text,
   has_own_way boolean not null
 );
-
 comment on table derived.derived_tables is
   'The tables whose rows follow a memory. Migrations fill it, by derive_from_packets() and list_table().';
 comment on column derived.derived_tables.table_name is 'A table of the schema public.';
@@ -16241,17 +15502,14 @@ begin atomic
   insert into derived.derived_tables (table_name, source_column, trace_column, has_own_way)
   values (list_table.table_name, list_table.source_column, list_table.trace_column, list_table.has_own_way);
 end;
-
 comment on procedure derived.list_table is
-  'Makes the rows of a table follow their memory. The arguments are the columns of derived_tables. Run by migrations '
-  'only.';
+  'Makes the rows of a table follow their memory. The arguments are the columns of derived_tables. Run by migrations only.';
 
 -- The job that stores vectors copies the references, too; the other columns follow before the row is written.
 call derived.list_table('memory_embeddings', 'packet_id', 'trace_id', has_own_way => true);
 
 create procedure derived.follow_packets(trigger_name text, function_name text)
-language plpgsql set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   execute format($sql$
     create trigger %I after update on public.packet_store for each row
@@ -16262,17 +15520,13 @@ begin
       or new.project_id is distinct from old.project_id
       or new.ttl is distinct from old.ttl)
     execute function %s()$sql$, trigger_name, function_name);
-end
-$$;
-
+end $$;
 comment on procedure derived.follow_packets is
-  'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry '
-  'change. Run by migrations only.';
+  'Creates a trigger that runs a trigger function (named with its schema) for each memory whose readers or expiry change. Run by '
+  'migrations only.';
 
-create function derived.tg_packet_store__derived_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function derived.tg_packet_store__derived_follow() returns trigger
+language plpgsql security definer set search_path = '' as $$
 declare
   follower derived.derived_tables;
 begin
@@ -16284,17 +15538,13 @@ begin
     using new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope, new.ttl, new.packet_id;
   end loop;
   return null;
-end
-$$;
-
+end $$;
 comment on function derived.tg_packet_store__derived_follow is
-  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it, in the tables of '
-  'derived_tables that have no way of their own. Definer: callers can''t write these tables.';
+  'Copies a memory''s new owner, project, scope and expiry to the rows derived from it, in the tables of derived_tables that '
+  'have no way of their own. Definer: callers can''t write these tables.';
 
-create function derived.tg_packet_store__references_follow()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function derived.tg_packet_store__references_follow() returns trigger
+language plpgsql security definer set search_path = '' as $$
 declare
   follower derived.derived_tables;
 begin
@@ -16305,34 +15555,25 @@ begin
     using new.correlation_id, new.session_id, new.trace_id, new.packet_id;
   end loop;
   return null;
-end
-$$;
-
+end $$;
 comment on function derived.tg_packet_store__references_follow is
-  'Copies a memory''s new correlation, session and trace to the rows derived from it, in the tables of '
-  'derived_tables. Definer: callers can''t write these tables.';
+  'Copies a memory''s new correlation, session and trace to the rows derived from it, in the tables of derived_tables. Definer: '
+  'callers can''t write these tables.';
 
 call derived.follow_packets('_620_derived_follow', 'derived.tg_packet_store__derived_follow');
 create trigger _625_references_follow after update of correlation_id, session_id, trace_id on public.packet_store for each row
   when ((new.correlation_id, new.session_id, new.trace_id) is distinct from (old.correlation_id, old.session_id, old.trace_id))
   execute function derived.tg_packet_store__references_follow();
---! EndIncluded 090-derived/040-follow-packets.sql
---! Included 090-derived/050-derive-from-packets.sql
+--! EndIncluded 140-derived/040-follow-packets.sql
+--! Included 140-derived/050-derive-from-packets.sql
 -- Makes a table one of rows derived from memories. Migrations call derive_from_packets() right after they create such
 -- a table. It adds columns, policies, grants, comments and triggers, in this order.
 
 create procedure derived.derive_from_packets(
-  derived regclass,
-  key_column text,
-  source_column text default 'source_packet',
-  follows boolean default true,
-  takes_from_source boolean default true,
-  trace_column text default 'trace_id',
-  evidence_table text default 'packet_store',
-  evidence_column text default 'packet_id'
-)
-language plpgsql set search_path = ''
-as $$
+  derived regclass, key_column text, source_column text default 'source_packet', follows boolean default true,
+  takes_from_source boolean default true, trace_column text default 'trace_id', evidence_table text default 'packet_store',
+  evidence_column text default 'packet_id')
+language plpgsql set search_path = '' as $$
 declare
   name text := (select c.relname from pg_class c where c.oid = derived);
   described record;
@@ -16394,27 +15635,22 @@ begin
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
   execute format('create trigger _500_audit_delete after delete on %s referencing old table as old_rows for each statement
     execute function derived.tg__audit_derived(%L, %L, %L)', derived, source_column, key_column, trace_column);
-end
-$$;
-
+end $$;
 comment on procedure derived.derive_from_packets is
-  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables '
-  'have, comments, and columns for the references of the source (trace_column, correlation_id, session_id), '
-  'triggers that copy owner, project, scope, expiry and references from the source (unless takes_from_source is '
-  'false and the table has a trigger of its own), audit each write, and (follows) keep rows in step with their '
-  'source. A row that is computed from several memories takes the references of its next source from '
-  'evidence_table, where evidence_column names the memory: who removes a source need not see the next one. The '
-  'table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, user_id, '
-  'project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
---! EndIncluded 090-derived/050-derive-from-packets.sql
---! Included 090-derived/060-replace-expired.sql
+  'Makes a table one of rows derived from memories. It creates the policies and read grants that all such tables have, comments, '
+  'and columns for the references of the source (trace_column, correlation_id, session_id), triggers that copy owner, project, '
+  'scope, expiry and references from the source (unless takes_from_source is false and the table has a trigger of its own), '
+  'audit each write, and (follows) keep rows in step with their source. A row that is computed from several memories takes the '
+  'references of its next source from evidence_table, where evidence_column names the memory: who removes a source need not see '
+  'the next one. The table needs source_column (not null, references packet_store on delete cascade), tenant_id, org_id, '
+  'user_id, project_id, scope, ttl, creator, created_at, updated_at and a uuid key. Run by migrations only.';
+--! EndIncluded 140-derived/050-derive-from-packets.sql
+--! Included 140-derived/060-replace-expired.sql
 -- Lets a new row replace an expired one that its unique index would refuse it for. Migrations call replace_expired()
 -- for such a table.
 
-create function derived.tg__replace_expired()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function derived.tg__replace_expired() returns trigger
+language plpgsql security definer set search_path = '' as $$
 declare
   field constant text := case when tg_op = 'UPDATE' and new.scope is not distinct from old.scope then 'project_id'
     else 'scope' end;
@@ -16436,18 +15672,15 @@ begin
     perform identity.raise_error('L9VAL', format('%s: %s', field, tg_argv[1]), field);
   end if;
   return new;
-end
-$$;
-
+end $$;
 comment on function derived.tg__replace_expired is
-  'Deletes the memory of an expired row that would collide with a new or moved one, as cleanup would have done, and '
-  'refuses to move a row onto one that has not expired (L9VAL). Arguments: the column that names the source, what '
-  'the error says, and the columns that make rows the same besides owner, project and scope. Definer: callers '
-  'cannot see expired rows. It concerns only rows of the owner, project and scope that the caller writes to.';
+  'Deletes the memory of an expired row that would collide with a new or moved one, as cleanup would have done, and refuses to '
+  'move a row onto one that has not expired (L9VAL). Arguments: the column that names the source, what the error says, and the '
+  'columns that make rows the same besides owner, project and scope. Definer: callers cannot see expired rows. It concerns only '
+  'rows of the owner, project and scope that the caller writes to.';
 
 create procedure derived.replace_expired(derived regclass, source_column text, message text, variadic key_columns text[])
-language plpgsql set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   execute format($sql$
     create trigger _450_replace_expired before insert or update of %s, tenant_id, org_id, user_id, project_id, scope on %s
@@ -16456,22 +15689,12 @@ begin
       derived,
     (select string_agg(quote_literal(a.argument), ', ' order by a.place)
      from unnest(array[source_column, message] || key_columns) with ordinality as a (argument, place)));
-end
-$$;
-
+end $$;
 comment on procedure derived.replace_expired is
-  'Creates a trigger that deletes what has expired where a unique index over owner, project, scope and key_columns '
-  'would refuse a row because of it. message: the error where a memory is moved onto a row that has not expired. '
-  'Run by migrations only.';
---! EndIncluded 090-derived/060-replace-expired.sql
---! Included 095-fields/000-schema.sql
-create schema fields;
-comment on schema fields is
-  'The index of structured fields: which fields of envelopes a tenant has indexed, and their values. Not exposed over GraphQL; '
-  'callers may execute only the functions granted one by one.';
-grant usage on schema fields to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 095-fields/000-schema.sql
---! Included 095-fields/010-field-indexes.sql
+  'Creates a trigger that deletes what has expired where a unique index over owner, project, scope and key_columns would refuse '
+  'a row because of it. message: the error where a memory is moved onto a row that has not expired. Run by migrations only.';
+--! EndIncluded 140-derived/060-replace-expired.sql
+--! Included 150-fields/010-field-indexes.sql
 -- Which fields of envelopes a tenant has indexed. register_field_index() and drop_field_index() write the rows; a
 -- trigger of packet_store and searches read them.
 
@@ -16499,8 +15722,8 @@ call identity.protect_tenant_rows('public.field_indexes',
 
 grant select on public.field_indexes to l9_agent, l9_admin, l9_platform_admin;
 -- Nobody has an insert, update or delete privilege: the functions check the caller and write the values and the audit row.
---! EndIncluded 095-fields/010-field-indexes.sql
---! Included 095-fields/020-field-values.sql
+--! EndIncluded 150-fields/010-field-indexes.sql
+--! Included 150-fields/020-field-values.sql
 -- The values of the indexed fields of memories. Triggers of packet_store write them, and searches with a where find
 -- memories by them.
 
@@ -16623,8 +15846,8 @@ create trigger _610_index_fields after insert on public.packet_store
 create trigger _610_index_fields_again after update of envelope on public.packet_store for each row
   when (new.envelope - 'content' <> old.envelope - 'content')
   execute function fields.tg_packet_store__index_fields();
---! EndIncluded 095-fields/020-field-values.sql
---! Included 095-fields/040-register-field-index.sql
+--! EndIncluded 150-fields/020-field-values.sql
+--! Included 150-fields/040-register-field-index.sql
 -- Indexes a field of envelopes for a tenant, or drops the index. Admins call the public functions in psql or GraphQL.
 
 create function fields.require_indexer() returns administration.administrator
@@ -16699,8 +15922,8 @@ comment on function public.drop_field_index is
   'Removes the index of a field, and returns whether there was one. The memories keep the field. For admins with an unlimited '
   'token. Audited. Errors: L9SCP, L9AUT. Definer: callers can''t write field_values.';
 grant execute on function public.register_field_index, public.drop_field_index to l9_admin;
---! EndIncluded 095-fields/040-register-field-index.sql
---! Included 095-fields/050-indexed-packets.sql
+--! EndIncluded 150-fields/040-register-field-index.sql
+--! Included 150-fields/050-indexed-packets.sql
 -- Finds memories through the indexed fields of a where. Searches call indexed_packets() to narrow down what they look
 -- at. A condition must let every match through; the envelope then decides.
 
@@ -16791,15 +16014,8 @@ comment on function fields.indexed_packets is
   'Memories that the caller may read and among which are all that satisfy a where, found through the index of one of its fields. '
   'Null if no field is indexed, or if every index proposes more than max_packets.';
 grant execute on function fields.value_condition, fields.indexed_packets to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 095-fields/050-indexed-packets.sql
---! Included 100-entities/000-schema.sql
-create schema entities;
-comment on schema entities is
-  'Names of entities and their aliases. The helpers are not exposed over GraphQL; callers may execute only the functions granted '
-  'one by one.';
-grant usage on schema entities to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 100-entities/000-schema.sql
---! Included 100-entities/010-names.sql
+--! EndIncluded 150-fields/050-indexed-packets.sql
+--! Included 160-entities/010-names.sql
 -- The form in which names of entities are compared, and the checks of names. Functions for facts, relationships,
 -- aliases, lessons and summaries call them.
 
@@ -16840,8 +16056,8 @@ comment on function entities.check_names is
   'white space trimmed and collapsed.';
 grant execute on function entities.normalise_name, entities.max_name_bytes, entities.check_name, entities.check_names to l9_agent,
   l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 100-entities/010-names.sql
---! Included 100-entities/020-confidence.sql
+--! EndIncluded 160-entities/010-names.sql
+--! Included 160-entities/020-confidence.sql
 -- The check of a confidence, and the combination of several into one. Functions for facts, relationships and lessons
 -- call them.
 
@@ -16870,8 +16086,8 @@ comment on function entities.noisy_or is
   'Returns the combined confidence of independent statements: 1 - Π(1 - c) over their confidences c, at most highest, rounded to '
   'so many digits after the point. A result that is combined again later should keep 15.';
 grant execute on function entities.noisy_or to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 100-entities/020-confidence.sql
---! Included 100-entities/030-entity-aliases.sql
+--! EndIncluded 160-entities/020-confidence.sql
+--! Included 160-entities/030-entity-aliases.sql
 -- Other names of entities. add_alias() and confirm_alias() write them, and the functions that find facts and
 -- relationships by name resolve them.
 
@@ -16930,8 +16146,8 @@ create index entity_aliases_entity_idx on public.entity_aliases (tenant_id, enti
 create index entity_aliases_readers_idx on public.entity_aliases (tenant_id, scope, alias_id);
 
 comment on index public.alias_unique_of_packet is 'A memory gives a name at most one meaning.';
---! EndIncluded 100-entities/030-entity-aliases.sql
---! Included 100-entities/035-disputed-aliases.sql
+--! EndIncluded 160-entities/030-entity-aliases.sql
+--! Included 160-entities/035-disputed-aliases.sql
 -- Whether an alias counts for a reader. Chapters whose rows name entities register their tables here, and names_of() and its kin
 -- ask.
 
@@ -16997,8 +16213,8 @@ comment on function entities.counts_for_caller is
   'long as nobody else states something of its names.';
 grant execute on function entities.registered_tables, entities.is_disputed, entities.counts_for_caller to l9_agent, l9_admin,
   l9_platform_admin, l9_worker;
---! EndIncluded 100-entities/035-disputed-aliases.sql
---! Included 100-entities/040-names-of.sql
+--! EndIncluded 160-entities/035-disputed-aliases.sql
+--! Included 160-entities/040-names-of.sql
 -- All names of an entity. Functions that find facts and relationships by name call names_of().
 
 create function entities.max_aliases() returns integer language sql immutable parallel safe set search_path = '' return 100;
@@ -17029,8 +16245,8 @@ comment on function entities.names_of is
   'Returns all names of an entity, normalised: the given name, the entity that it is an alias of, and the aliases of both (at '
   'most 100), as far as they count for the caller.';
 grant execute on function entities.max_aliases, entities.names_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 100-entities/040-names-of.sql
---! Included 100-entities/050-add-alias.sql
+--! EndIncluded 160-entities/040-names-of.sql
+--! Included 160-entities/050-add-alias.sql
 -- States that one name is another name of an entity. Callers use add_alias(); it calls add_alias_from(), which may
 -- write the table. A lock on the audience makes those that state aliases take turns.
 
@@ -17122,8 +16338,8 @@ comment on function public.add_alias is
   'L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function entities.add_alias_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.add_alias to l9_agent, l9_admin;
---! EndIncluded 100-entities/050-add-alias.sql
---! Included 100-entities/060-resolve-aliases.sql
+--! EndIncluded 160-entities/050-add-alias.sql
+--! Included 160-entities/060-resolve-aliases.sql
 -- Applies aliases. Walks through the graph call aliases_for() and aliases_of(); find_facts and explore_graph show
 -- which aliases were applied.
 
@@ -17190,8 +16406,8 @@ comment on function public.applied_aliases is
   'counts for others only as long as nobody else states something of its names, or once an administrator has confirmed it. '
   'Errors: L9AUT.';
 grant execute on function public.applied_aliases to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 100-entities/060-resolve-aliases.sql
---! Included 100-entities/070-confirm-alias.sql
+--! EndIncluded 160-entities/060-resolve-aliases.sql
+--! Included 160-entities/070-confirm-alias.sql
 -- An administrator makes an agent's alias count for everyone who can read it.
 
 create function public.confirm_alias(alias_id uuid) returns public.entity_aliases
@@ -17224,15 +16440,8 @@ comment on function public.confirm_alias is
   'the memory that states it. For admins. Errors: L9SCP, L9OWN, L9AUT. Definer: callers can''t write the table; the caller must '
   'be able to read the alias and to write in its scope.';
 grant execute on function public.confirm_alias to l9_admin;
---! EndIncluded 100-entities/070-confirm-alias.sql
---! Included 110-events/000-schema.sql
-create schema events;
-comment on schema events is
-  'Event and reasoning-trace rows that are filled from memories. The helpers are not exposed over GraphQL; callers may execute '
-  'only the functions granted one by one.';
-grant usage on schema events to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 110-events/000-schema.sql
---! Included 110-events/010-check-envelope.sql
+--! EndIncluded 160-entities/070-confirm-alias.sql
+--! Included 170-events/010-check-envelope.sql
 -- Checks the envelopes of events and reasoning traces. Triggers of packet_store call check_event() and
 -- check_reasoning().
 
@@ -17332,17 +16541,16 @@ begin
   return new;
 end $$;
 comment on function events.tg_packet_store__check_envelope is
-  'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value. Takes '
-  'envelope.timestamp as the event time of an event, unless the writer gives another one.';
+  'Rejects an event or a reasoning trace whose envelope misses a required field or holds a wrong value. Takes envelope.timestamp '
+  'as the event time of an event, unless the writer gives another one.';
 
 -- Before the event time is checked.
 create trigger _200_check_envelope before insert or update of envelope, packet_type on public.packet_store
-  for each row when (new.packet_type in ('event', 'reasoning_trace'))
-  execute function events.tg_packet_store__check_envelope();
+  for each row when (new.packet_type in ('event', 'reasoning_trace')) execute function events.tg_packet_store__check_envelope();
 
 grant execute on function events.check_word_of, events.check_event, events.check_reasoning to l9_agent, l9_admin;
---! EndIncluded 110-events/010-check-envelope.sql
---! Included 110-events/020-agent-memory-events.sql
+--! EndIncluded 170-events/010-check-envelope.sql
+--! Included 170-events/020-agent-memory-events.sql
 -- Events, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind event.
 
 create table public.agent_memory_events (
@@ -17384,10 +16592,8 @@ comment on column public.agent_memory_events.content is
 
 call derived.derive_from_packets('public.agent_memory_events', 'event_id', 'packet_id');
 
-create function events.fill_event(memory public.packet_store)
-returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function events.fill_event(memory public.packet_store) returns void
+language plpgsql volatile security definer set search_path = '' as $$
 begin
   -- An imported legacy memory may have the kind event without an event_type.
   if memory.packet_type <> 'event' or memory.envelope ->> 'event_type' is null or memory.ttl <= now() then
@@ -17404,14 +16610,12 @@ begin
   on conflict (packet_id) do update
     set agent_id = excluded.agent_id, "timestamp" = excluded."timestamp", event_type = excluded.event_type,
       content = excluded.content, updated_at = clock_timestamp();
-end
-$$;
-
+end $$;
 comment on function events.fill_event is
-  'Writes the event row of a memory, or deletes it if the memory is no longer an event. Not executable by callers. '
-  'Definer: callers can''t write events.';
---! EndIncluded 110-events/020-agent-memory-events.sql
---! Included 110-events/030-reasoning-traces.sql
+  'Writes the event row of a memory, or deletes it if the memory is no longer an event. Not executable by callers. Definer: '
+  'callers can''t write events.';
+--! EndIncluded 170-events/020-agent-memory-events.sql
+--! Included 170-events/030-reasoning-traces.sql
 -- Reasoning traces, with their envelopes as columns. Triggers of packet_store fill the table from memories of kind
 -- reasoning_trace.
 
@@ -17474,10 +16678,8 @@ return coalesce(nullif(envelope -> field, 'null'), default_value);
 comment on function events.field_or_default is 'Returns a field of the envelope, or the default if the field is absent or null.';
 
 -- Inserts or updates the row of the memory, or deletes it if the memory is no longer a trace or has expired.
-create function events.fill_reasoning(memory public.packet_store)
-returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+create function events.fill_reasoning(memory public.packet_store) returns void
+language plpgsql volatile security definer set search_path = '' as $$
 begin
   -- An imported legacy memory may have the kind reasoning_trace without steps.
   if memory.packet_type <> 'reasoning_trace' or memory.envelope -> 'steps' is null or memory.ttl <= now() then
@@ -17500,18 +16702,14 @@ begin
       inference_steps = excluded.inference_steps, reasoning_tokens = excluded.reasoning_tokens,
       decision_tokens = excluded.decision_tokens, confidence_scores = excluded.confidence_scores,
       updated_at = clock_timestamp();
-end
-$$;
-
+end $$;
 comment on function events.fill_reasoning is
-  'Writes the trace row of a memory, or deletes it if the memory is no longer a reasoning trace. Not executable by '
-  'callers. Definer: callers can''t write traces.';
+  'Writes the trace row of a memory, or deletes it if the memory is no longer a reasoning trace. Not executable by callers. '
+  'Definer: callers can''t write traces.';
 
 -- Fills what the kind was before and what it is now. An update counts only if it changes something that the row holds.
-create function events.tg_packet_store__fill_columns()
-returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+create function events.tg_packet_store__fill_columns() returns trigger
+language plpgsql security definer set search_path = '' as $$
 declare
   is_changed constant boolean := tg_op = 'INSERT' or new.packet_type <> old.packet_type or new.envelope <> old.envelope
     or new.metadata -> 'agent' is distinct from old.metadata -> 'agent';
@@ -17523,27 +16721,17 @@ begin
     perform events.fill_reasoning(new);
   end if;
   return null;
-end
-$$;
-
+end $$;
 comment on function events.tg_packet_store__fill_columns is
   'Keeps the event or reasoning trace of a memory in step with it. Definer: runs functions that callers may not.';
 
 create trigger _610_fill_columns after insert on public.packet_store
-  for each row when (new.packet_type in ('event', 'reasoning_trace'))
-  execute function events.tg_packet_store__fill_columns();
+  for each row when (new.packet_type in ('event', 'reasoning_trace')) execute function events.tg_packet_store__fill_columns();
 create trigger _610_fill_columns_again after update on public.packet_store
   for each row when (old.packet_type in ('event', 'reasoning_trace') or new.packet_type in ('event', 'reasoning_trace'))
   execute function events.tg_packet_store__fill_columns();
---! EndIncluded 110-events/030-reasoning-traces.sql
---! Included 120-tasks/000-schema.sql
-create schema tasks;
-comment on schema tasks is
-  'The log of background job runs. The helpers are not exposed over GraphQL; callers may execute only the functions granted one '
-  'by one.';
-grant usage on schema tasks to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 120-tasks/000-schema.sql
---! Included 120-tasks/010-tasks.sql
+--! EndIncluded 170-events/030-reasoning-traces.sql
+--! Included 180-tasks/010-tasks.sql
 -- The table of the runs of background jobs, which callers read over GraphQL, and the checks that keep contents out of
 -- it. Only jobs write it, by start_task(), finish_task() and record_runs().
 
@@ -17646,8 +16834,8 @@ grant update (status, result, error, started_at, completed_at, updated_at) on pu
 grant delete, maintain on public.tasks to l9_worker;
 grant execute on function tasks.is_bare, tasks.is_error_name, tasks.error_name to l9_worker;
 -- Callers have no write privilege: rows report what jobs really did.
---! EndIncluded 120-tasks/010-tasks.sql
---! Included 120-tasks/020-start-task.sql
+--! EndIncluded 180-tasks/010-tasks.sql
+--! Included 180-tasks/020-start-task.sql
 -- Begins the row of a run, once for each tenant that the run works for. The gateway calls it in withJobRun() before
 -- the work, and in queueJobRun() for work that waits.
 
@@ -17703,8 +16891,8 @@ comment on function tasks.start_task is
   'finish_task(). With a job_key, a queued run of the same key starts, and a run of that key that a dead process left running is '
   'marked as failed. Definer: reads tenants, which jobs can''t read.';
 grant execute on function tasks.start_task to l9_worker;
---! EndIncluded 120-tasks/020-start-task.sql
---! Included 120-tasks/030-finish-task.sql
+--! EndIncluded 180-tasks/020-start-task.sql
+--! Included 180-tasks/030-finish-task.sql
 -- Ends the rows that start_task() began. The gateway's withJobRun() calls it after the work, with the result or the
 -- name of the error.
 
@@ -17730,8 +16918,8 @@ comment on function tasks.finish_task is
   'Records that runs ended: failed if an error is named, else completed. Returns the number of runs that were still queued or '
   'running.';
 grant execute on function tasks.finish_task to l9_worker;
---! EndIncluded 120-tasks/030-finish-task.sql
---! Included 120-tasks/035-record-runs.sql
+--! EndIncluded 180-tasks/030-finish-task.sql
+--! Included 180-tasks/035-record-runs.sql
 -- Writes the rows of a run that has ended, in place of start_task() and finish_task(). The gateway's recordingRuns()
 -- calls it for jobs that go through all tenants at once.
 
@@ -17752,8 +16940,8 @@ comment on function tasks.record_runs is
   'Records a run that has ended, for jobs that know only afterwards for which tenants they did something: results has the result '
   'for each tenant_id. The run failed if an error is named. Returns the number of rows. Definer: jobs can''t insert into tasks.';
 grant execute on function tasks.record_runs to l9_worker;
---! EndIncluded 120-tasks/035-record-runs.sql
---! Included 120-tasks/040-sweep-tasks.sql
+--! EndIncluded 180-tasks/035-record-runs.sql
+--! Included 180-tasks/040-sweep-tasks.sql
 -- Keeps the table tasks small, and ends runs whose process died. The gateway's job delete_expired calls it.
 
 create function tasks.sweep_tasks(batch_size integer default 1000) returns bigint
@@ -17774,15 +16962,8 @@ comment on function tasks.sweep_tasks is
   'Deletes up to batch_size runs that ended more than 30 days ago and returns their number. Also marks runs as failed '
   '(interrupted) that have not changed for 7 days and have not ended.';
 grant execute on function tasks.sweep_tasks to l9_worker;
---! EndIncluded 120-tasks/040-sweep-tasks.sql
---! Included 130-facts/000-schema.sql
-create schema facts;
-comment on schema facts is
-  'Facts, their evidence, and which fact superseded which. The helpers are not exposed over GraphQL; callers may execute only '
-  'the functions granted one by one.';
-grant usage on schema facts to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 130-facts/000-schema.sql
---! Included 130-facts/010-fact-predicates.sql
+--! EndIncluded 180-tasks/040-sweep-tasks.sql
+--! Included 190-facts/010-fact-predicates.sql
 -- The predicates that administrators registered, and whether each has one value at a time. register_predicate()
 -- writes it, and whatever recomputes facts asks is_single_valued().
 
@@ -17842,8 +17023,8 @@ return coalesce((
 comment on function facts.is_single_valued is
   'True if the predicate is registered as single-valued in the tenant. Not executable by callers: functions of the owner call '
   'it.';
---! EndIncluded 130-facts/010-fact-predicates.sql
---! Included 130-facts/020-holds-at.sql
+--! EndIncluded 190-facts/010-fact-predicates.sql
+--! Included 190-facts/020-holds-at.sql
 -- The condition that a fact is true at a point in time, for the functions that find facts, in the graph and in the
 -- world model too.
 
@@ -17855,8 +17036,8 @@ comment on function facts.holds_at is
   'True if the point in time lies in the validity of a fact: from valid_from, inclusive, to valid_to, exclusive; valid_to null '
   'means no end.';
 grant execute on function facts.holds_at to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/020-holds-at.sql
---! Included 130-facts/030-knowledge-facts.sql
+--! EndIncluded 190-facts/020-holds-at.sql
+--! Included 190-facts/030-knowledge-facts.sql
 -- The table of facts. Callers read it over GraphQL and find_facts(); only functions of this chapter write it, and
 -- recompute_facts() computes each row from fact_evidence.
 
@@ -18001,8 +17182,8 @@ comment on function facts.tg_knowledge_facts__audience is 'Sets audience_id from
 
 create trigger _310_audience before insert or update of tenant_id, org_id, user_id, project_id, scope on public.knowledge_facts
   for each row execute function facts.tg_knowledge_facts__audience();
---! EndIncluded 130-facts/030-knowledge-facts.sql
---! Included 130-facts/040-fact-evidence.sql
+--! EndIncluded 190-facts/030-knowledge-facts.sql
+--! Included 190-facts/040-fact-evidence.sql
 -- The table of statements that facts are computed from: who said so, from which memory, how sure and since when.
 -- assert_fact_from() writes it; withdraw_evidence() and move_evidence() follow the memories.
 
@@ -18080,16 +17261,16 @@ comment on column public.fact_evidence.into_world is
   'True if the fact is to change the world model: a model extracted it, or a caller said so.';
 comment on column public.fact_evidence.extracted_by is
   'The chat model that extracted the fact from the memory. Null: a caller asserted it.';
---! EndIncluded 130-facts/040-fact-evidence.sql
---! Included 130-facts/045-names-of-facts.sql
+--! EndIncluded 190-facts/040-fact-evidence.sql
+--! Included 190-facts/045-names-of-facts.sql
 -- Registers facts among the tables whose rows name entities. entities.is_disputed() reads that list to tell whether
 -- an alias counts for a reader.
 
 -- Facts name entities, so they decide for whom an alias counts.
 insert into entities.tables_with_names (table_name, key_column, evidence_table, name_columns)
 values ('knowledge_facts', 'fact_id', 'fact_evidence', '{subject_normalized,object_normalized}');
---! EndIncluded 130-facts/045-names-of-facts.sql
---! Included 130-facts/050-fact-keys.sql
+--! EndIncluded 190-facts/045-names-of-facts.sql
+--! Included 190-facts/050-fact-keys.sql
 -- Which facts belong together, and the locks for them. Every function that writes facts first builds a key, calls
 -- lock_facts(), and reads what it recomputes by facts_with_key().
 
@@ -18121,8 +17302,8 @@ end;
 comment on function facts.facts_with_key is
   'Returns the facts that are recomputed together, including facts that ended, expired or were retracted. Not executable by '
   'callers.';
---! EndIncluded 130-facts/050-fact-keys.sql
---! Included 130-facts/060-combine-evidence.sql
+--! EndIncluded 190-facts/050-fact-keys.sql
+--! Included 190-facts/060-combine-evidence.sql
 -- Two of the three steps of recompute_facts(): the values of each fact from its statements, and the merging of facts
 -- that say the same.
 
@@ -18236,8 +17417,8 @@ end $$;
 comment on function facts.merge_facts is
   'Merges facts that state the same with no other value between them, and keeps the evidence of all. Returns true if any were '
   'merged. Not executable by callers.';
---! EndIncluded 130-facts/060-combine-evidence.sql
---! Included 130-facts/070-supersession.sql
+--! EndIncluded 190-facts/060-combine-evidence.sql
+--! Included 190-facts/070-supersession.sql
 -- Which fact superseded or outranks which. recompute_facts() writes the result.
 
 create function facts.supersession_chain(key facts.fact_key, is_single boolean)
@@ -18293,8 +17474,8 @@ comment on function facts.supersession_chain is
   'Computes which fact superseded which: facts are ordered by valid_from, then by recorded_at, and each ends where the next '
   'begins, or earlier where its evidence says so. An agent''s fact that begins while an administrator''s holds is outranked: it '
   'ends where it begins and names the other. Not executable by callers.';
---! EndIncluded 130-facts/070-supersession.sql
---! Included 130-facts/080-recount-voices.sql
+--! EndIncluded 190-facts/070-supersession.sql
+--! Included 190-facts/080-recount-voices.sql
 -- What facts tell about the importance of the memories behind them: agents that assert and agents that contradict
 -- what a memory states. recompute_facts() calls recount_voices(), and so does a trigger when a text changes.
 
@@ -18391,8 +17572,8 @@ end $$;
 comment on function facts.recount_voices is
   'Writes to memory_voices which agents assert and which contradict what these memories state, and the sums to memory_signals. '
   'Not executable by callers.';
---! EndIncluded 130-facts/080-recount-voices.sql
---! Included 130-facts/090-recompute-facts.sql
+--! EndIncluded 190-facts/080-recount-voices.sql
+--! Included 190-facts/090-recompute-facts.sql
 -- Brings the facts of one key up to date with their evidence: removes what expired, computes, merges, and chains
 -- successors. Everything that changes evidence calls it, under the locks of lock_facts().
 
@@ -18458,8 +17639,8 @@ comment on function facts.recompute_facts is
   'Recomputes facts from their evidence, which fact superseded which, and the voices of agents on their source memories and on '
   'packet_ids. The caller must hold the locks of lock_facts(), or the exclusive lock of the predicate. Not executable by '
   'callers.';
---! EndIncluded 130-facts/090-recompute-facts.sql
---! Included 130-facts/100-check-fact.sql
+--! EndIncluded 190-facts/090-recompute-facts.sql
+--! Included 190-facts/100-check-fact.sql
 -- Checks and normalises the parts of a fact. assert_fact_from() calls key_of_fact(), and searches for facts compare
 -- objects by object_text().
 
@@ -18502,8 +17683,8 @@ end $$;
 comment on function facts.key_of_fact is
   'Returns the key of a fact that a memory states. Raises L9VAL or L9LIM if subject, predicate or object break a rule.';
 grant execute on function facts.object_text, facts.check_object to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/100-check-fact.sql
---! Included 130-facts/110-assert-fact-from.sql
+--! EndIncluded 190-facts/100-check-fact.sql
+--! Included 190-facts/110-assert-fact-from.sql
 -- Records a statement of a fact by a memory that exists already. assert_fact() calls it for callers, and
 -- store_extraction() for the facts that a chat model found.
 
@@ -18656,8 +17837,8 @@ comment on function facts.assert_fact_from is
   'extracted one does. Errors: L9OWN, L9SCP, L9VAL, L9LIM. Definer: writes tables that callers can''t write; the caller must be '
   'able to read the memory and to write in its scope.';
 grant execute on function facts.assert_fact_from to l9_agent, l9_admin, l9_worker;
---! EndIncluded 130-facts/110-assert-fact-from.sql
---! Included 130-facts/120-assert-fact.sql
+--! EndIncluded 190-facts/110-assert-fact-from.sql
+--! Included 190-facts/120-assert-fact.sql
 -- The operation assert_fact. Without a memory to cite it saves one of kind fact first; assert_fact_from() does the
 -- rest.
 
@@ -18700,8 +17881,8 @@ comment on function public.assert_fact is
   'kind fact is saved. Repeating a fact is support. A new value of a single-valued predicate supersedes the former, but an '
   'agent''s never an administrator''s. into_world: it also changes the world model. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.assert_fact to l9_agent, l9_admin;
---! EndIncluded 130-facts/120-assert-fact.sql
---! Included 130-facts/130-withdraw-evidence.sql
+--! EndIncluded 190-facts/120-assert-fact.sql
+--! Included 190-facts/130-withdraw-evidence.sql
 -- Takes back what a memory states when it is deleted, when its text changes, or when a model extracts from it again.
 -- Triggers of packet_store and the chapter of extraction call it.
 
@@ -18775,8 +17956,8 @@ comment on function facts.tg_packet_store__recount_facts is
 
 create trigger _650_recount_facts after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash) execute function facts.tg_packet_store__recount_facts();
---! EndIncluded 130-facts/130-withdraw-evidence.sql
---! Included 130-facts/140-move-evidence.sql
+--! EndIncluded 190-facts/130-withdraw-evidence.sql
+--! Included 190-facts/140-move-evidence.sql
 -- Facts follow their memory when its scope, project, owner or expiry changes. A trigger of packet_store calls
 -- move_evidence() for each statement of the memory.
 
@@ -18855,8 +18036,8 @@ comment on function facts.tg_packet_store__facts_follow is
 
 -- Fires after _620_fact_evidence_follow, which updates owner and scope of the evidence.
 call derived.follow_packets('_630_facts_follow', 'facts.tg_packet_store__facts_follow');
---! EndIncluded 130-facts/140-move-evidence.sql
---! Included 130-facts/150-retract-fact.sql
+--! EndIncluded 190-facts/140-move-evidence.sql
+--! Included 190-facts/150-retract-fact.sql
 -- Declares that a fact was never true; the fact that it superseded then holds again. Agents and administrators reach
 -- retract_fact() over GraphQL and psql.
 
@@ -18906,8 +18087,8 @@ comment on function public.retract_fact is
   'and for a fact that does not exist, L9OWN. Errors: L9OWN, L9SCP, L9VAL, L9LIM, L9AUT. Definer: callers can''t write the '
   'table; ownership is checked here.';
 grant execute on function public.retract_fact to l9_agent, l9_admin;
---! EndIncluded 130-facts/150-retract-fact.sql
---! Included 130-facts/160-register-predicate.sql
+--! EndIncluded 190-facts/150-retract-fact.sql
+--! Included 190-facts/160-register-predicate.sql
 -- Declares whether a predicate has one value at a time, and recomputes the facts that exist. Administrators reach
 -- register_predicate() over GraphQL and psql.
 
@@ -18957,8 +18138,8 @@ comment on function public.register_predicate is
   'single-valued, the value that began last holds and ends the others; multi-valued, all superseded values hold again. For '
   'admins of every scope of the tenant. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: writes tables that callers can''t write.';
 grant execute on function public.register_predicate to l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/160-register-predicate.sql
---! Included 130-facts/170-log-fact-reads.sql
+--! EndIncluded 190-facts/160-register-predicate.sql
+--! Included 190-facts/170-log-fact-reads.sql
 -- What find_facts() and facts_as_of() share: the limit of rows, and the audit row and access log of what a caller was
 -- shown.
 
@@ -19002,8 +18183,8 @@ comment on function facts.log_fact_reads is
   'them as used. A caller can only add rows about itself, within its own scopes; the roll-up counts a row only if the caller '
   'could read the fact. Definer: writes audit_log.';
 grant execute on function facts.max_facts_per_read, facts.check_k, facts.log_fact_reads to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/170-log-fact-reads.sql
---! Included 130-facts/180-find-facts.sql
+--! EndIncluded 190-facts/170-log-fact-reads.sql
+--! Included 190-facts/180-find-facts.sql
 -- The operation find_facts: facts that hold now or at a time, by subject, predicate or object under any of their
 -- names.
 
@@ -19077,8 +18258,8 @@ comment on function public.find_facts is
   'project_id: facts of this project and of none. k: 1 to 100. Writes a READ audit row without texts, and counts the facts as '
   'used. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function facts.names_of_object, public.find_facts to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/180-find-facts.sql
---! Included 130-facts/190-facts-as-of.sql
+--! EndIncluded 190-facts/180-find-facts.sql
+--! Included 190-facts/190-facts-as-of.sql
 -- What was believed at an earlier time, over both axes of time. Callers reach facts_as_of() over GraphQL and psql.
 
 create type public.fact_as_of as (
@@ -19164,8 +18345,8 @@ comment on function public.facts_as_of is
   'it had superseded. A retracted fact was known until its retraction. Facts that were erased, or moved to where the caller '
   'can''t read them, are never included. k: 1 to 100 facts. Writes a READ audit row. Errors: L9LIM, L9AUT.';
 grant execute on function facts.facts_known_at, public.facts_as_of to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/190-facts-as-of.sql
---! Included 130-facts/200-facts-of-memories.sql
+--! EndIncluded 190-facts/190-facts-as-of.sql
+--! Included 190-facts/200-facts-of-memories.sql
 -- The field facts of a memory in GraphQL.
 
 create function public.packet_store_facts(memory public.packet_store) returns setof public.knowledge_facts
@@ -19177,8 +18358,8 @@ end;
 comment on function public.packet_store_facts is
   'The facts that this memory states, including facts that ended or were retracted.';
 grant execute on function public.packet_store_facts to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 130-facts/200-facts-of-memories.sql
---! Included 130-facts/210-count-fact-accesses.sql
+--! EndIncluded 190-facts/200-facts-of-memories.sql
+--! Included 190-facts/210-count-fact-accesses.sql
 -- Counts how often facts were found, from the access log into knowledge_facts. roll_up_accesses() calls it.
 
 create function facts.roll_up_fact_accesses_between(from_xid xid8, to_xid xid8, era_after timestamptz) returns void
@@ -19208,8 +18389,8 @@ comment on function facts.roll_up_fact_accesses_between is
 
 -- An index on knowledge_facts calls content_hash(), so updating a fact needs the right to execute it.
 grant execute on function facts.roll_up_fact_accesses_between, packets.content_hash to l9_worker;
---! EndIncluded 130-facts/210-count-fact-accesses.sql
---! Included 130-facts/220-roll-up-accesses.sql
+--! EndIncluded 190-facts/210-count-fact-accesses.sql
+--! Included 190-facts/220-roll-up-accesses.sql
 -- Turns the access log and the feedback into counters of memories and facts, transaction by transaction. The
 -- gateway's roll-up job calls it until it returns 0.
 
@@ -19277,14 +18458,8 @@ comment on function facts.roll_up_accesses is
   'about how many; 0 means nothing is left. Counters and progress commit together, so the job can be interrupted, run twice or '
   'run concurrently. Accesses of transactions that are still running are counted later, never skipped.';
 grant execute on function facts.roll_up_accesses to l9_worker;
---! EndIncluded 130-facts/220-roll-up-accesses.sql
---! Included 140-graph/000-schema.sql
-create schema graph;
-comment on schema graph is 'Relationships between entities, and walks over them. The helpers are not exposed over GraphQL; '
-  'callers may execute only the functions granted one by one.';
-grant usage on schema graph to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 140-graph/000-schema.sql
---! Included 140-graph/010-entity-relationships.sql
+--! EndIncluded 190-facts/220-roll-up-accesses.sql
+--! Included 200-graph/010-entity-relationships.sql
 -- The edges of the entity graph: one row for each triple in each audience, computed from relationship_evidence.
 -- relate_from() writes it, and the indexes below serve edges_of().
 create table public.entity_relationships (
@@ -19340,8 +18515,9 @@ comment on column public.entity_relationships.agent_count is 'How many agents st
 comment on column public.entity_relationships.is_from_admin is 'True if an administrator states the relationship.';
 comment on column public.entity_relationships.first_seen is 'When a memory that still exists first stated the relationship.';
 comment on column public.entity_relationships.last_seen is 'When a memory that still exists last stated the relationship.';
-comment on column public.entity_relationships.source_packet is 'The memory that states the relationship and expires last, of '
-  'administrators before agents; of several such memories, the oldest.';
+comment on column public.entity_relationships.source_packet is
+  'The memory that states the relationship and expires last, of administrators before agents; of several such memories, the '
+  'oldest.';
 
 call derived.derive_from_packets('public.entity_relationships', 'relationship_id', follows => false,
   evidence_table => 'relationship_evidence');
@@ -19362,8 +18538,7 @@ comment on index public.relationship_triple_unique is
   'Prevents a second row for the same triple in one audience, also under concurrent writes.';
 
 create function graph.check_relationship_type(type text, field text default 'type') returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   normalised constant text := replace(entities.normalise_name(type), ' ', '_');
 begin
@@ -19372,12 +18547,11 @@ begin
   end if;
   perform identity.check_bytes(type, 200, field), identity.check_bytes(normalised, 200, field);
   return normalised;
-end
-$$;
+end $$;
 comment on function graph.check_relationship_type is 'The stored form of a type: a name with underscores, or L9VAL, L9LIM.';
 grant execute on function graph.check_relationship_type to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 140-graph/010-entity-relationships.sql
---! Included 140-graph/020-relationship-evidence.sql
+--! EndIncluded 200-graph/010-entity-relationships.sql
+--! Included 200-graph/020-relationship-evidence.sql
 -- The table of statements that relationships are computed from: which agent stated which one, from which memory.
 -- relate_from() writes it, and the triggers of memories move and delete its rows.
 create table public.relationship_evidence (
@@ -19408,8 +18582,9 @@ alter table public.entity_relationships add constraint relationship_source_is_ev
 alter table public.relationship_evidence
   alter column source_entity set statistics 0, alter column target_entity set statistics 0,
   alter column extracted_by set statistics 0;
-comment on table public.relationship_evidence is 'Evidence of relationships: which agent states a relationship from which '
-  'memory, with which confidence and how often. Confidence and counts of a relationship are computed from these rows.';
+comment on table public.relationship_evidence is
+  'Evidence of relationships: which agent states a relationship from which memory, with which confidence and how often. '
+  'Confidence and counts of a relationship are computed from these rows.';
 comment on column public.relationship_evidence.evidence_id is 'UUID version 7.';
 comment on column public.relationship_evidence.relationship_id is
   'The relationship; it has the same tenant, org, user, project and scope as the memory.';
@@ -19421,8 +18596,9 @@ comment on column public.relationship_evidence.target_entity is
 comment on column public.relationship_evidence.confidence is
   'The highest confidence in the relationship that the agent gave with this memory, from 0 to 1.';
 comment on column public.relationship_evidence.mentions is 'How often the agent stated the relationship from this memory.';
-comment on column public.relationship_evidence.agent is 'The creator name of the agent whose statement it is: creator or, if a '
-  'job extracted the relationship, the writer of the memory.';
+comment on column public.relationship_evidence.agent is
+  'The creator name of the agent whose statement it is: creator or, if a job extracted the relationship, the writer of the '
+  'memory.';
 comment on column public.relationship_evidence.is_from_admin is
   'True if that agent was an administrator when it made the statement.';
 comment on column public.relationship_evidence.extracted_by is
@@ -19437,31 +18613,28 @@ call secrets.guard_table('public.relationship_evidence', array['correlation_id',
   redacts => false);
 create index relationship_evidence_packet_idx on public.relationship_evidence (packet_id);
 create index relationship_evidence_readers_idx on public.relationship_evidence (tenant_id, scope, evidence_id);
---! EndIncluded 140-graph/020-relationship-evidence.sql
---! Included 140-graph/025-names-of-relationships.sql
+--! EndIncluded 200-graph/020-relationship-evidence.sql
+--! Included 200-graph/025-names-of-relationships.sql
 -- Registers relationships among the tables whose rows name entities. entities.is_disputed() reads that list to tell
 -- whether an alias counts for a reader.
 insert into entities.tables_with_names (table_name, key_column, evidence_table, name_columns)
 values ('entity_relationships', 'relationship_id', 'relationship_evidence', '{source_normalized,target_normalized}');
---! EndIncluded 140-graph/025-names-of-relationships.sql
---! Included 140-graph/030-recompute-relationships.sql
+--! EndIncluded 200-graph/025-names-of-relationships.sql
+--! Included 200-graph/030-recompute-relationships.sql
 -- Computes relationships from their evidence again. relate_from(), the triggers of memories and the extraction job
 -- call it after a change of evidence, with the rows locked.
 create function graph.lock_relationships(ids uuid[]) returns void
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 begin
   -- Every transaction locks in the order of the ids, which rules out deadlocks.
   perform from public.entity_relationships r where r.relationship_id = any (ids) order by r.relationship_id for update;
-end
-$$;
+end $$;
 comment on function graph.lock_relationships is 'Locks these relationships until the end of the transaction.';
 
 -- As for facts: an agent counts once, by its strongest statement, and where an administrator speaks only
 -- administrators count. What has no evidence left is deleted.
 create function graph.recompute_relationships(ids uuid[]) returns void
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 begin
   delete from public.entity_relationships r
   where r.relationship_id = any (ids)
@@ -19484,12 +18657,10 @@ begin
     from stated s group by s.relationship_id
   ), spelled as (
     select distinct on (s.relationship_id) s.relationship_id, s.source_entity, s.target_entity
-    from stated s where s.is_decisive
-    order by s.relationship_id, s.created_at, s.evidence_id
+    from stated s where s.is_decisive order by s.relationship_id, s.created_at, s.evidence_id
   ), first as (
     select distinct on (s.relationship_id) s.relationship_id, s.packet_id, s.ttl, s.creator, s.source
-    from stated s where s.is_decisive
-    order by s.relationship_id, s.ttl desc nulls first, s.created_at, s.evidence_id
+    from stated s where s.is_decisive order by s.relationship_id, s.ttl desc nulls first, s.created_at, s.evidence_id
   )
   update public.entity_relationships r
   set source_packet = f.packet_id, source_entity = n.source_entity, target_entity = n.target_entity, ttl = f.ttl,
@@ -19499,15 +18670,13 @@ begin
   from sums t join confidences c using (relationship_id) join first f using (relationship_id)
     join spelled n using (relationship_id)
   where r.relationship_id = t.relationship_id;
-end
-$$;
+end $$;
 comment on function graph.recompute_relationships is 'Recomputes these locked relationships from their evidence.';
---! EndIncluded 140-graph/030-recompute-relationships.sql
---! Included 140-graph/040-follow-memories.sql
+--! EndIncluded 200-graph/030-recompute-relationships.sql
+--! Included 200-graph/040-follow-memories.sql
 -- The relationships of a memory are deleted and moved with it; relationships that other memories also state are recomputed.
 create function graph.tg_packet_store__withdraw_relationships() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = old.packet_id);
@@ -19519,10 +18688,10 @@ begin
     perform graph.recompute_relationships(ids);
   end if;
   return old;
-end
-$$;
-comment on function graph.tg_packet_store__withdraw_relationships is 'Deletes the evidence of a memory that is about to be '
-  'deleted and recomputes its relationships. Definer: callers can''t write these tables.';
+end $$;
+comment on function graph.tg_packet_store__withdraw_relationships is
+  'Deletes the evidence of a memory that is about to be deleted and recomputes its relationships. Definer: callers can''t write '
+  'these tables.';
 
 create trigger _620_withdraw_relationships before delete on public.packet_store
   for each row execute function graph.tg_packet_store__withdraw_relationships();
@@ -19530,8 +18699,7 @@ create trigger _620_withdraw_relationships before delete on public.packet_store
 -- Moved evidence needs a relationship in the new audience, found or made in the order of the triple's unique index,
 -- so that concurrent moves wait for each other instead of deadlocking.
 create function graph.tg_packet_store__relationships_follow() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   old_ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e where e.packet_id = new.packet_id);
@@ -19553,8 +18721,7 @@ begin
       select e.evidence_id, e.source_entity, e.target_entity, r.source_normalized, r.relationship_type, r.target_normalized,
         r.confidence
       from public.relationship_evidence e join public.entity_relationships r on r.relationship_id = e.relationship_id
-      where e.packet_id = new.packet_id
-      order by r.source_normalized, r.relationship_type, r.target_normalized
+      where e.packet_id = new.packet_id order by r.source_normalized, r.relationship_type, r.target_normalized
     loop
       insert into public.entity_relationships as r (
         source_entity, relationship_type, target_entity, source_normalized, target_normalized, confidence, source_packet)
@@ -19575,21 +18742,19 @@ begin
   end if;
   perform graph.recompute_relationships(old_ids || new_ids);
   return null;
-end
-$$;
+end $$;
 comment on function graph.tg_packet_store__relationships_follow is
   'Moves the evidence of a memory to the memory''s new audience, joins it with equal triples there, and recomputes the '
   'relationships on both sides. Definer: callers can''t write these tables.';
 
 call derived.follow_packets('_620_relationships_follow', 'graph.tg_packet_store__relationships_follow');
---! EndIncluded 140-graph/040-follow-memories.sql
---! Included 140-graph/050-relate.sql
+--! EndIncluded 200-graph/040-follow-memories.sql
+--! Included 200-graph/050-relate.sql
 -- States a relationship: relate() for callers over GraphQL and psql, which saves a memory if none is named, and
 -- relate_from() for a memory that exists, which the extraction job calls too.
 create function graph.relate_from(packet_id uuid, source text, type text, target text, confidence double precision default 0.8,
   extracted_by text default null) returns public.entity_relationships
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   source_name constant text := entities.check_name(relate_from.source, 'source');
   type_name constant text := graph.check_relationship_type(relate_from.type);
@@ -19635,8 +18800,7 @@ begin
   end if;
   select r.* into relation from public.entity_relationships r where r.relationship_id = stated.relationship_id;
   return relation;
-end
-$$;
+end $$;
 comment on function graph.relate_from is
   'States a relationship from a memory, for a caller who can read the memory and write in its scope, or for a job. extracted_by: '
   'the model that extracted it; ignored unless a job calls. Definer: callers can''t write these tables.';
@@ -19646,8 +18810,7 @@ comment on function graph.relate_from is
 create function public.relate(source text, type text, target text, confidence double precision default 0.8,
   source_packet uuid default null, scope text default 'developer', project_id text default null)
 returns public.entity_relationships
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   type_name constant text := graph.check_relationship_type(relate.type);
   packet_id uuid := relate.source_packet;
@@ -19666,16 +18829,16 @@ begin
     perform derived.keep_alive(packet_id);
   end if;
   return graph.relate_from(packet_id, relate.source, relate.type, relate.target, relate.confidence);
-end
-$$;
-comment on function public.relate is 'States that source is related to target, such as relate(''billing'', ''depends_on'', '
-  '''postgres''). Stating it again counts a mention; each further agent raises its confidence towards 0.99. source_packet: the '
-  'memory that states the relationship and decides where it is visible; if it is left out, a memory of kind fact is saved in '
-  'scope and project_id. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+end $$;
+comment on function public.relate is
+  'States that source is related to target, such as relate(''billing'', ''depends_on'', ''postgres''). Stating it again counts a '
+  'mention; each further agent raises its confidence towards 0.99. source_packet: the memory that states the relationship and '
+  'decides where it is visible; if it is left out, a memory of kind fact is saved in scope and project_id. Errors: L9VAL, L9LIM, '
+  'L9SCP, L9OWN, L9AUT.';
 grant execute on function graph.relate_from to l9_agent, l9_admin, l9_worker;
 grant execute on function public.relate to l9_agent, l9_admin;
---! EndIncluded 140-graph/050-relate.sql
---! Included 140-graph/060-edges-of.sql
+--! EndIncluded 200-graph/050-relate.sql
+--! Included 200-graph/060-edges-of.sql
 -- One level of a walk: the relationships of a list of names, in both directions. walk_graph() calls it for each
 -- level, and the graph retriever of a search for the last one.
 create type graph.graph_edge as (place integer, is_outgoing boolean, relationship_id uuid, source_entity text,
@@ -19690,8 +18853,7 @@ comment on function graph.max_edges_per_name is 'The most relationships of one n
 create function graph.edges_of(names text[], max_edges integer) returns setof graph.graph_edge
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 -- Only an index scan returns the most confident relationship of a name first, so other plans are ruled out.
-set enable_bitmapscan = off set enable_nestloop = on set plan_cache_mode = force_generic_plan set jit = off
-as $$
+set enable_bitmapscan = off set enable_nestloop = on set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   me constant identity.identity := identity.require_identity();
   -- Fetches one more than a walk follows, so that the caller can tell whether there are more.
@@ -19710,8 +18872,7 @@ begin
         select * from public.entity_relationships r
         where r.tenant_id = me.tenant_id and r.source_normalized = n.name and r.scope = s.name
           and (r.ttl is null or r.ttl > now())
-        order by r.confidence desc
-        limit bound
+        order by r.confidence desc limit bound
       ) r
       union all
       select false, r.relationship_id, r.source_entity, r.source_normalized, r.relationship_type, r.target_entity,
@@ -19721,22 +18882,19 @@ begin
         select * from public.entity_relationships r
         where r.tenant_id = me.tenant_id and r.target_normalized = n.name and r.scope = s.name
           and (r.ttl is null or r.ttl > now())
-        order by r.confidence desc
-        limit bound
+        order by r.confidence desc limit bound
       ) r
     ) both_ways
-    order by both_ways.confidence desc
-    limit bound
+    order by both_ways.confidence desc limit bound
   ) e
   limit edges_of.max_edges;
-end
-$$;
+end $$;
 comment on function graph.edges_of is
   'Returns the relationships of these names that the caller can read: names in the order of the list, relationships of each name '
   'most confident first. At most max_edges_per_name() + 1 for each name, and max_edges in total.';
 grant execute on function graph.max_edges_per_name, graph.edges_of to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/060-edges-of.sql
---! Included 140-graph/070-walk-graph.sql
+--! EndIncluded 200-graph/060-edges-of.sql
+--! Included 200-graph/070-walk-graph.sql
 -- Walks the graph from some entities, level by level. explore_graph() and the graph retriever of a search call walk_graph().
 create type public.graph_step as (source_entity text, relationship_type text, target_entity text, direction text,
   confidence double precision, relationship_ids uuid[], creator text, source text);
@@ -19775,8 +18933,7 @@ begin atomic
       from public.relationship_evidence e
       where e.relationship_id = any (ids) and (e.ttl is null or e.ttl > now())
     ) e
-    where e.is_decisive
-    group by e.agent
+    where e.is_decisive group by e.agent
   ) v;
 end;
 comment on function graph.combined_confidence is
@@ -19789,8 +18946,7 @@ create function graph.walk_graph(entities text[], depth integer, types text[], m
 returns graph.graph_walk
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
 -- The joins below may see 20000 rows, which the planner can't estimate; nested loops would be quadratic.
-set enable_nestloop = off set jit = off
-as $$
+set enable_nestloop = off set jit = off as $$
 declare
   me constant identity.identity := identity.require_identity();
   budget constant integer := graph.max_edges_followed();
@@ -19853,8 +19009,7 @@ begin
         (array_agg(r.source_entity order by r.confidence desc, r.relationship_id))[1] as source_entity,
         (array_agg(r.target_entity order by r.confidence desc, r.relationship_id))[1] as target_entity,
         array_agg(r.relationship_id order by r.confidence desc, r.relationship_id) as relationship_ids
-      from resolved r
-      group by r.place, r.node, r.relationship_type, r.is_outgoing
+      from resolved r group by r.place, r.node, r.relationship_type, r.is_outgoing
     ), reached as (
       select k.* from unnest(walk.nodes) with ordinality as k (name, entity, confidence, depth, steps, is_new, place)
     ), candidates as (
@@ -19873,8 +19028,7 @@ begin
     ), best as (
       -- Confidence never rises along a path, so a node that is dropped here could not lead to a kept one.
       select m.* from merged m
-      order by m.depth = 0 desc, m.confidence desc, m.depth, m.name
-      limit max_nodes + start_count
+      order by m.depth = 0 desc, m.confidence desc, m.depth, m.name limit max_nodes + start_count
     )
     select array_agg(
         row(b.name, b.entity, b.confidence, b.depth,
@@ -19896,15 +19050,15 @@ begin
   end loop;
   walk.followed := least(walk.followed, budget);
   return walk;
-end
-$$;
-comment on function graph.walk_graph is 'Walks the graph from these entities in both directions, level by level, and keeps the '
-  'max_nodes entities with the best paths. Follows at most max_edges_followed() relationships, and max_edges_per_name() of one '
-  'name; is_truncated is true if there were more.';
+end $$;
+comment on function graph.walk_graph is
+  'Walks the graph from these entities in both directions, level by level, and keeps the max_nodes entities with the best paths. '
+  'Follows at most max_edges_followed() relationships, and max_edges_per_name() of one name; is_truncated is true if there were '
+  'more.';
 grant execute on function graph.combined_confidence, graph.max_edges_followed, graph.walk_graph
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/070-walk-graph.sql
---! Included 140-graph/080-explore-graph.sql
+--! EndIncluded 200-graph/070-walk-graph.sql
+--! Included 200-graph/080-explore-graph.sql
 -- The operation explore_graph: what an entity is related to, with the best path to each, as a type that GraphQL shows.
 create type public.graph_path as (entity text, confidence double precision, depth integer, steps public.graph_step[]);
 comment on type public.graph_path is 'An entity that was reached, and the best path to it.';
@@ -19922,8 +19076,9 @@ comment on column public.graph_exploration.known_as is 'All names of the start e
 comment on column public.graph_exploration.paths is
   'The entities that were reached, each with its best path, most confident first.';
 comment on column public.graph_exploration.edges_followed is 'The number of relationships that were followed.';
-comment on column public.graph_exploration.is_truncated is 'True if there is more: more entities than limit, or more '
-  'relationships than a call follows (20000 in total, and the 1000 most confident of one name).';
+comment on column public.graph_exploration.is_truncated is
+  'True if there is more: more entities than limit, or more relationships than a call follows (20000 in total, and the 1000 most '
+  'confident of one name).';
 comment on column public.graph_exploration.aliases is 'The aliases by which the start entity was found, and whose word they are.';
 
 create function graph.with_creators(steps public.graph_step[]) returns public.graph_step[]
@@ -19942,8 +19097,7 @@ grant execute on function graph.with_creators to l9_agent, l9_admin, l9_platform
 -- Checks the arguments, lets walk_graph() do the walk, and adds who stated each step only to the paths that are returned.
 create function public.explore_graph(entity text, depth integer default 2, types text[] default null,
   min_confidence double precision default 0, "limit" integer default 50) returns public.graph_exploration
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   walk graph.graph_walk;
   exploration public.graph_exploration;
@@ -19972,8 +19126,7 @@ begin
   exploration.paths := array(
     select row(n.entity, n.confidence, n.depth, graph.with_creators(n.steps))::public.graph_path
     from unnest(walk.nodes) with ordinality as n (name, entity, confidence, depth, steps, is_new, place)
-    where n.depth > 0
-    order by n.place);
+    where n.depth > 0 order by n.place);
   exploration.edges_followed := walk.followed;
   exploration.is_truncated := walk.is_truncated;
   shown_ids := array(
@@ -19989,20 +19142,19 @@ begin
     select r.*, (row_number() over () - 1) / 100 as batch
     from public.entity_relationships r where r.relationship_id = any (shown_ids)) r group by r.batch;
   return exploration;
-end
-$$;
-comment on function public.explore_graph is 'Returns what an entity (a name or an alias) is related to, directly and through '
-  'others: each entity with its best path, most confident first, in both directions. depth: 1 to 5 steps. types: only '
-  'relationships of these types. min_confidence: the least confidence of a path, the product of its steps. limit: 1 to 500 '
-  'entities. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT.';
+end $$;
+comment on function public.explore_graph is
+  'Returns what an entity (a name or an alias) is related to, directly and through others: each entity with its best path, most '
+  'confident first, in both directions. depth: 1 to 5 steps. types: only relationships of these types. min_confidence: the least '
+  'confidence of a path, the product of its steps. limit: 1 to 500 entities. Writes a READ audit row. Errors: L9VAL, L9LIM, '
+  'L9AUT.';
 grant execute on function public.explore_graph to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/080-explore-graph.sql
---! Included 140-graph/090-facts-about.sql
+--! EndIncluded 200-graph/080-explore-graph.sql
+--! Included 200-graph/090-facts-about.sql
 -- Facts take part in the graph beside relationships: named_entities() and the graph retriever of a search call these functions.
 -- Facts about entities: a fact whose object is a plain value counts for its subject.
 create function graph.entities_of_facts(names text[]) returns text[]
-language plpgsql stable set search_path = '' set enable_seqscan = off
-as $$
+language plpgsql stable set search_path = '' set enable_seqscan = off as $$
 declare
   me constant identity.identity := identity.require_identity();
 begin
@@ -20020,8 +19172,7 @@ begin
        limit 1)
       limit 1
     ) matching_fact);
-end
-$$;
+end $$;
 comment on function graph.entities_of_facts is 'Those names that are subject or object of a fact that the caller can read.';
 
 create type graph.fact_of_entity as (
@@ -20031,8 +19182,7 @@ comment on type graph.fact_of_entity is 'A fact about the entity at a position (
 -- Subject and object are asked apart, each by its own index. The inner limit bounds what is sorted for a name that
 -- thousands of facts mention.
 create function graph.facts_about(names text[], max_facts integer) returns setof graph.fact_of_entity
-language plpgsql stable set search_path = '' set enable_seqscan = off
-as $$
+language plpgsql stable set search_path = '' set enable_seqscan = off as $$
 declare
   me constant identity.identity := identity.require_identity();
 begin
@@ -20054,12 +19204,10 @@ begin
         and (f.ttl is null or f.ttl > now())
       limit 2000
     ) f
-    order by f.confidence desc, f.is_from_admin desc
-    limit 100
+    order by f.confidence desc, f.is_from_admin desc limit 100
   ) k
   limit max_facts;
-end
-$$;
+end $$;
 comment on function graph.facts_about is 'Facts about these entities that hold now and the caller can read, 100 for each.';
 
 create function graph.packets_of_fact(fact_id uuid) returns setof uuid
@@ -20071,8 +19219,8 @@ end;
 comment on function graph.packets_of_fact is 'The memories that state a fact and that the caller can read, the 20 newest.';
 grant execute on function graph.entities_of_facts, graph.facts_about, graph.packets_of_fact
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/090-facts-about.sql
---! Included 140-graph/100-named-entities.sql
+--! EndIncluded 200-graph/090-facts-about.sql
+--! Included 200-graph/100-named-entities.sql
 -- Recognises the entities that a query names, by looking up every run of its words. The graph retriever of a search
 -- and the choice of a route by memory_find call named_entities().
 create function graph.max_query_words() returns integer language sql immutable parallel safe set search_path = '' return 48;
@@ -20103,8 +19251,7 @@ comment on function graph.phrases_of is 'All runs of one to six words of a text,
 -- word belongs to one entity only.
 create function graph.named_entities(query text, max_entities integer) returns text[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
-  set enable_bitmapscan = off set jit = off
-as $$
+  set enable_bitmapscan = off set jit = off as $$
 declare
   me constant identity.identity := identity.require_identity();
   is_taken boolean[] := array_fill(false, array[graph.max_query_words()]);
@@ -20148,12 +19295,11 @@ begin
     end loop;
   end loop;
   return entity_names;
-end
-$$;
+end $$;
 comment on function graph.named_entities is 'The entities in the graph and in facts that a text names, longest first.';
 grant execute on function graph.max_query_words, graph.phrases_of, graph.named_entities to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/100-named-entities.sql
---! Included 140-graph/110-relationships-of-memories.sql
+--! EndIncluded 200-graph/100-named-entities.sql
+--! Included 200-graph/110-relationships-of-memories.sql
 -- The field relationships of a memory and the field memories of a relationship in GraphQL.
 create function public.packet_store_relationships(packet public.packet_store) returns setof public.entity_relationships
 language sql stable parallel safe rows 5 set search_path = ''
@@ -20176,13 +19322,8 @@ end;
 comment on function public.entity_relationships_memories is 'The memories that state this relationship, oldest first.';
 grant execute on function public.packet_store_relationships, public.entity_relationships_memories
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 140-graph/110-relationships-of-memories.sql
---! Included 145-standing/000-schema.sql
-create schema standing;
-comment on schema standing is 'Whose word a memory in an answer is, and what has superseded it. Not exposed over GraphQL.';
-grant usage on schema standing to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 145-standing/000-schema.sql
---! Included 145-standing/010-standing.sql
+--! EndIncluded 200-graph/110-relationships-of-memories.sql
+--! Included 210-standing/010-standing.sql
 -- What an answer says of each memory that it shows, besides its contents. Hits have a column of this type.
 create type public.standing as (creator text, source text, text_creator text, superseded_by uuid, is_partly_superseded boolean);
 comment on type public.standing is 'Whose word a memory is, and whether it still holds.';
@@ -20203,17 +19344,15 @@ return row(
   case when superseded_by is not null then is_partly_superseded end)::public.standing;
 comment on function standing.standing_of is 'The standing of a memory, given what superseded it.';
 grant execute on function standing.standing_of to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 145-standing/010-standing.sql
---! Included 145-standing/020-successors.sql
+--! EndIncluded 210-standing/010-standing.sql
+--! Included 210-standing/020-successors.sql
 -- Which memories superseded which, as far as the caller can read both. place_hits() calls successors(), which calls the others.
 create type standing.succession as (packet_id uuid, successor_id uuid, is_direct boolean, is_partial boolean);
-
 comment on type standing.succession is 'A memory and one that superseded it.';
 comment on column standing.succession.is_direct is 'False if it superseded a successor of the memory.';
 comment on column standing.succession.is_partial is 'True if the memory also states facts that nothing superseded.';
 
-create function standing.packet_stating(fact_id uuid, except_packet uuid)
-returns uuid
+create function standing.packet_stating(fact_id uuid, except_packet uuid) returns uuid
 language sql stable set search_path = '' set enable_seqscan = off
 return (
   select p.packet_id
@@ -20221,25 +19360,19 @@ return (
   join public.fact_evidence e on e.fact_id = f.fact_id
   join public.packet_store p on p.packet_id = e.packet_id
   where f.fact_id = packet_stating.fact_id and p.packet_id is distinct from except_packet
-  order by e.packet_id = f.source_packet desc, e.created_at, e.evidence_id
-  limit 1);
-
+  order by e.packet_id = f.source_packet desc, e.created_at, e.evidence_id limit 1);
 comment on function standing.packet_stating is
-  'The memory that states a fact: its source or else the oldest that the caller can read, and another than '
-  'except_packet.';
+  'The memory that states a fact: its source or else the oldest that the caller can read, and another than except_packet.';
 
-create function standing.named_successor(memory public.packet_store, envelope jsonb)
-returns uuid
+create function standing.named_successor(memory public.packet_store, envelope jsonb) returns uuid
 language sql stable parallel safe set search_path = ''
 return case
   when envelope ? 'superseded_by' and (kinds.rules_of((memory).packet_type, (memory).tenant_id) ->> 'supersedes')::boolean
   then identity.uuid_of(envelope ->> 'superseded_by') end;
-
 comment on function standing.named_successor is
   'The memory that this one names as its successor with this envelope, if its kind has successors.';
 
-create function standing.successors_by_kind(packet_ids uuid[], as_of timestamptz)
-returns setof standing.succession
+create function standing.successors_by_kind(packet_ids uuid[], as_of timestamptz) returns setof standing.succession
 language sql stable set search_path = '' set enable_seqscan = off
 begin atomic
   with recursive named as (
@@ -20262,15 +19395,12 @@ begin atomic
   )
   select row(n.packet_id, n.successor_id, n.steps = 1, false)::standing.succession from named n where n.steps > 0;
 end;
-
 comment on function standing.successors_by_kind is
-  'The successors that memories of kinds such as decision name, and the successors of these. as_of: as of this '
-  'time.';
+  'The successors that memories of kinds such as decision name, and the successors of these. as_of: as of this time.';
 
 -- Takes the last value that each memory states of a subject and predicate, keeps those that are superseded, and finds
 -- a memory that states the next value.
-create function standing.successors_by_facts(packet_ids uuid[], as_of timestamptz)
-returns setof standing.succession
+create function standing.successors_by_facts(packet_ids uuid[], as_of timestamptz) returns setof standing.succession
 language sql stable set search_path = '' set enable_seqscan = off
 begin atomic
   with stated as materialized (
@@ -20304,30 +19434,23 @@ begin atomic
     and o.packet_id <> s.packet_id and o.valid_from <= coalesce(as_of, clock_timestamp())
     and (o.valid_from, o.recorded_at, o.fact_id) > (s.valid_from, s.recorded_at, s.fact_id);
 end;
-
 comment on function standing.successors_by_facts is
-  'The memories whose facts superseded facts of these: one that states the next value, and those of these that '
-  'state a later one.';
+  'The memories whose facts superseded facts of these: one that states the next value, and those of these that state a later '
+  'one.';
 
-create function standing.successors(packet_ids uuid[], as_of timestamptz)
-returns setof standing.succession
+create function standing.successors(packet_ids uuid[], as_of timestamptz) returns setof standing.succession
 language sql stable set search_path = ''
 begin atomic
   select k from standing.successors_by_kind(packet_ids, as_of) k
   union all
   select f from standing.successors_by_facts(packet_ids, as_of) f;
 end;
-
 comment on function standing.successors is
-  'The memories that superseded these, directly, and those of these memories that superseded others of them at any '
-  'distance.';
-
-grant execute on function
-  standing.packet_stating, standing.named_successor, standing.successors_by_kind, standing.successors_by_facts,
-  standing.successors
-to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 145-standing/020-successors.sql
---! Included 145-standing/030-place-hits.sql
+  'The memories that superseded these, directly, and those of these memories that superseded others of them at any distance.';
+grant execute on function standing.packet_stating, standing.named_successor, standing.successors_by_kind,
+  standing.successors_by_facts, standing.successors to l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 210-standing/020-successors.sql
+--! Included 210-standing/030-place-hits.sql
 -- Adds the standing to the hits of a page, and puts what is superseded after its successors. Searches call it last.
 create type standing.placed_hit as (place integer, standing public.standing, score real, explanation jsonb);
 comment on type standing.placed_hit is 'A hit in its new order: its place among the hits as they were ranked, and its standing.';
@@ -20339,8 +19462,7 @@ comment on column standing.placed_hit.explanation is
 -- most the score of the hit before it.
 create function standing.place_hits(packet_ids uuid[], scores real[] default null, as_of timestamptz default null)
 returns setof standing.placed_hit
-language plpgsql stable set search_path = '' set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql stable set search_path = '' set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   known constant standing.succession[] := array(select s from standing.successors(packet_ids, as_of) s);
   sort_keys numeric[] := array(select p.place from generate_series(1, cardinality(packet_ids)) as p (place));
@@ -20376,12 +19498,10 @@ begin
   join public.packet_store p on p.packet_id = i.packet_id
   left join lateral (
     select k.successor_id, k.is_partial from unnest(known) k
-    where k.packet_id = i.packet_id and k.is_direct
-    order by k.successor_id desc limit 1
+    where k.packet_id = i.packet_id and k.is_direct order by k.successor_id desc limit 1
   ) s on true
   order by i.sort_key, i.place;
-end
-$$;
+end $$;
 comment on function standing.place_hits is 'The hits of a page with their standing; a memory comes after its successors.';
 
 create function standing.standing_of_memory(packet_id uuid) returns public.standing
@@ -20394,11 +19514,10 @@ comment on function public.packet_store_superseded_by is
   'The memory that superseded this one: of its kind, or by a fact that it states. Null if the caller can read none.';
 grant execute on function standing.place_hits, standing.standing_of_memory, public.packet_store_superseded_by
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 145-standing/030-place-hits.sql
---! Included 145-standing/040-answers.sql
+--! EndIncluded 210-standing/030-place-hits.sql
+--! Included 210-standing/040-answers.sql
 -- What answers of single memories, of near-duplicates and of facts say of a standing. Operations of the gateway call these.
-create function standing.memory_json(memory public.packet_store) returns jsonb
-language sql stable set search_path = ''
+create function standing.memory_json(memory public.packet_store) returns jsonb language sql stable set search_path = ''
 return (
   select memories.memory_json(memory) || jsonb_strip_nulls(jsonb_build_object(
     'text_creator', (s.standing).text_creator, 'superseded_by', (s.standing).superseded_by,
@@ -20406,8 +19525,7 @@ return (
   from (select standing.standing_of_memory((memory).packet_id) as standing) s);
 comment on function standing.memory_json is 'A memory as memories.memory_json() returns it, with its standing.';
 
-create function standing.similar_json("similar" public.similar_memory[]) returns jsonb
-language sql stable set search_path = ''
+create function standing.similar_json("similar" public.similar_memory[]) returns jsonb language sql stable set search_path = ''
 return (
   select case when "similar" is not null then coalesce(
     jsonb_agg(
@@ -20422,22 +19540,18 @@ comment on function public.knowledge_facts_superseding_packet is
   'The memory that states the fact which superseded this one; null if nothing did.';
 grant execute on function standing.memory_json, standing.similar_json, public.knowledge_facts_superseding_packet
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 145-standing/040-answers.sql
---! Included 150-search/000-schema.sql
-create schema search;
-comment on schema search is 'Search: retrievers, fusion of their scores, and the form of the answer. Not exposed over GraphQL; '
-  'callers may execute only the functions that are granted to them one by one.';
-grant usage on schema search to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 150-search/000-schema.sql
---! Included 150-search/010-limits.sql
+--! EndIncluded 210-standing/040-answers.sql
+--! Included 220-search/010-limits.sql
 -- Limits that more than one function uses. Functions that only one body uses keep their numbers there.
 create function search.max_scored_rows() returns integer language sql immutable parallel safe return 2000;
-comment on function search.max_scored_rows is 'If at most this many rows match, they are scored one by one. Scoring 2,000 rows '
-  'costs as much as scanning an index of which a caller can read 2 %.';
+comment on function search.max_scored_rows is
+  'If at most this many rows match, they are scored one by one. Scoring 2,000 rows costs as much as scanning an index of which a '
+  'caller can read 2 %.';
 
 create function search.max_scanned_rows() returns integer language sql immutable parallel safe return 20000;
-comment on function search.max_scanned_rows is 'Most rows that one step of a search reads before it filters them. Reading 20,000 '
-  'rows costs less than scanning a ranked index past them to find the few with a tag.';
+comment on function search.max_scanned_rows is
+  'Most rows that one step of a search reads before it filters them. Reading 20,000 rows costs less than scanning a ranked index '
+  'past them to find the few with a tag.';
 
 create function search.max_query_characters() returns integer language sql immutable parallel safe return 2000;
 comment on function search.max_query_characters is 'Beginning of a query whose words are used for snippets.';
@@ -20447,12 +19561,13 @@ comment on function search.max_languages is 'Most languages of a tenant. Each of
 
 create function search.candidate_count(k integer) returns integer
 language sql immutable parallel safe return least(greatest(5 * k, 100), 300);
-comment on function search.candidate_count is 'Number of candidates that each retriever returns for k hits: five times k, from '
-  '100 to 300. In tests more than 100 never changed the first ten hits, and 50 lowered nDCG@10 by .002 and recall@10 by .004.';
+comment on function search.candidate_count is
+  'Number of candidates that each retriever returns for k hits: five times k, from 100 to 300. In tests more than 100 never '
+  'changed the first ten hits, and 50 lowered nDCG@10 by .002 and recall@10 by .004.';
 grant execute on function search.max_scored_rows, search.max_scanned_rows, search.max_query_characters, search.max_languages,
   search.candidate_count to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/010-limits.sql
---! Included 150-search/020-search-settings.sql
+--! EndIncluded 220-search/010-limits.sql
+--! Included 220-search/020-search-settings.sql
 -- How the searches of a tenant are weighted: a row only for a tenant that changed a default. set_search_settings()
 -- writes it; open_search() reads it by current_search_settings().
 create table public.search_settings (
@@ -20490,19 +19605,23 @@ comment on column public.search_settings.lexical_weight is
   'Weight of words in a hybrid search, from 0 to 1, relative to semantic_weight.';
 comment on column public.search_settings.semantic_weight is
   'Weight of meaning in a hybrid search, from 0 to 1, relative to lexical_weight.';
-comment on column public.search_settings.context_weight is 'From 0 to 1. If a memory matches better together with its '
-  'predecessor in the thread, its score is raised by this part of the difference.';
+comment on column public.search_settings.context_weight is
+  'From 0 to 1. If a memory matches better together with its predecessor in the thread, its score is raised by this part of the '
+  'difference.';
 comment on column public.search_settings.uses_chunks is 'True if long memories are also compared chunk by chunk.';
-comment on column public.search_settings.chunk_weight is 'From 0 to 1. If a chunk of a long memory is nearer to the query than '
-  'the memory as a whole, its score is raised by this part of the difference.';
+comment on column public.search_settings.chunk_weight is
+  'From 0 to 1. If a chunk of a long memory is nearer to the query than the memory as a whole, its score is raised by this part '
+  'of the difference.';
 comment on column public.search_settings.thread_weight is
   'From 0 to 1: how much the best score in its thread, among the candidates, counts beside the score of a memory itself.';
 comment on column public.search_settings.next_weight is
   'From 0 to 1: which part of its own score the next memory in the thread lends to a memory.';
-comment on column public.search_settings.speaker_boost is 'From 0 to 1. If the query names a speaker, the scores of what that '
-  'speaker said are raised; a score of 0.5 by half of this part.';
-comment on column public.search_settings.common_word_share is 'Names (words with a capital) that more than this share (0 to 1) '
-  'of the memories of the project have are left out of the text that the vector of a query is made of. 1: none is left out.';
+comment on column public.search_settings.speaker_boost is
+  'From 0 to 1. If the query names a speaker, the scores of what that speaker said are raised; a score of 0.5 by half of this '
+  'part.';
+comment on column public.search_settings.common_word_share is
+  'Names (words with a capital) that more than this share (0 to 1) of the memories of the project have are left out of the text '
+  'that the vector of a query is made of. 1: none is left out.';
 comment on column public.search_settings.min_relevance is
   'The min_relevance, from 0 to 1, of a search by a query that compares meaning and gives none.';
 comment on column public.search_settings.recency_boost is
@@ -20511,8 +19630,9 @@ comment on column public.search_settings.importance_boost is
   'Part of its score that a memory of importance 1 gains. Both boosts together are at most 0.2.';
 comment on column public.search_settings.half_life_days is
   'Maps kinds to half-lives in days; default is used for all other kinds.';
-comment on column public.search_settings.languages is 'The languages of the tenant''s memories. A query is matched in each of '
-  'them. A memory whose writer gives no language gets the one that its script and stop words point to, else the first.';
+comment on column public.search_settings.languages is
+  'The languages of the tenant''s memories. A query is matched in each of them. A memory whose writer gives no language gets the '
+  'one that its script and stop words point to, else the first.';
 comment on column public.search_settings.updated_at is 'Time when the settings were last changed.';
 call identity.protect_tenant_rows('public.search_settings',
   readers => 'Every caller in the tenant may read how its searches are weighted.',
@@ -20526,20 +19646,17 @@ create trigger _500_audit after insert or update on public.search_settings
     'speaker_boost', 'common_word_share', 'min_relevance', 'recency_boost', 'importance_boost', 'half_life_days', 'languages');
 
 create function search.default_settings() returns public.search_settings
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   return jsonb_populate_record(null::public.search_settings, '{
     "lexical_weight": 0.4, "semantic_weight": 0.6, "context_weight": 0.75, "uses_chunks": true, "chunk_weight": 0.5,
     "thread_weight": 0.5, "next_weight": 0.4, "speaker_boost": 0.6, "common_word_share": 0.4, "min_relevance": 0.2,
     "recency_boost": 0.04, "importance_boost": 0.15, "half_life_days": {"default": 180}, "languages": ["english"]}');
-end
-$$;
+end $$;
 comment on function search.default_settings is 'The defaults of all tenants. They stand only here.';
 
 create function search.current_search_settings() returns public.search_settings
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   settings public.search_settings;
 begin
@@ -20548,17 +19665,15 @@ begin
     settings := search.default_settings();
   end if;
   return settings;
-end
-$$;
+end $$;
 comment on function search.current_search_settings is 'The settings of the caller''s tenant, or else the defaults.';
 grant execute on function search.default_settings, search.current_search_settings to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/020-search-settings.sql
---! Included 150-search/030-set-search-settings.sql
+--! EndIncluded 220-search/020-search-settings.sql
+--! Included 220-search/030-set-search-settings.sql
 -- Administrators change the weights and languages of their tenant's searches here, over GraphQL and psql.
 -- set_find_settings() shares changed_half_lives().
 create function search.changed_half_lives(half_lives jsonb, change jsonb) returns jsonb
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   days jsonb;
   changed jsonb;
@@ -20577,13 +19692,11 @@ begin
     perform identity.raise_error('L9LIM', 'half_life_days: must be at most 16384 bytes', 'half_life_days');
   end if;
   return changed;
-end
-$$;
+end $$;
 comment on function search.changed_half_lives is 'The half-lives in days with a change of some; null keeps one.';
 
 create function search.check_weights(settings jsonb, names text[]) returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   name text;
 begin
@@ -20592,14 +19705,12 @@ begin
       perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1', name), name);
     end if;
   end loop;
-end
-$$;
+end $$;
 comment on function search.check_weights is 'Raises L9VAL, naming the field, if one of these settings is not from 0 to 1.';
 
 -- Checks what the table's constraints check too, so that the error names the field rather than a constraint.
 create function search.check_search_settings(settings public.search_settings) returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   perform search.check_weights(to_jsonb(settings), '{lexical_weight,semantic_weight,context_weight,chunk_weight,thread_weight,'
     'next_weight,speaker_boost,common_word_share,min_relevance}');
@@ -20615,8 +19726,7 @@ begin
     perform identity.raise_error('L9VAL', format('languages: must be 1 to %s of %s', search.max_languages(),
       array_to_string(words.languages(), ', ')), 'languages');
   end if;
-end
-$$;
+end $$;
 comment on function search.check_search_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
 -- Inserts the defaults first and locks the row, so that two administrators who change different settings at once both succeed.
@@ -20626,8 +19736,7 @@ create function public.set_search_settings(lexical_weight real default null, sem
   common_word_share real default null, min_relevance real default null, recency_boost real default null,
   importance_boost real default null, half_life_days jsonb default null, tenant_id uuid default null,
   languages text[] default null) returns public.search_settings
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_search_settings.tenant_id);
   settings public.search_settings := search.default_settings();
@@ -20656,23 +19765,20 @@ begin
     tenant_id, lexical_weight, semantic_weight, context_weight, uses_chunks, chunk_weight, thread_weight, next_weight,
     speaker_boost, common_word_share, min_relevance, recency_boost, importance_boost, half_life_days, languages, updated_at)
     = (select settings.*)
-  where s.tenant_id = admin.target_tenant_id
-  returning s.* into settings;
+  where s.tenant_id = admin.target_tenant_id returning s.* into settings;
   return settings;
-end
-$$;
+end $$;
 comment on function public.set_search_settings is
   'Changes the given weights and languages of a tenant''s searches, from the next search on; memories keep the language that '
   'they have. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes '
   'and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 grant execute on function public.set_search_settings to l9_admin, l9_platform_admin;
---! EndIncluded 150-search/030-set-search-settings.sql
---! Included 150-search/035-choose-language.sql
+--! EndIncluded 220-search/030-set-search-settings.sql
+--! Included 220-search/035-choose-language.sql
 -- A trigger of packet_store: a memory whose writer names no language gets one of the languages in the search settings
 -- of its tenant.
 create function search.tg_packet_store__choose_language() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   languages constant text[] := coalesce(
     (select s.languages from public.search_settings s where s.tenant_id = new.tenant_id), (search.default_settings()).languages);
@@ -20683,17 +19789,15 @@ begin
     new.language := words.detect_language(new.envelope ->> 'content', languages);
   end if;
   return new;
-end
-$$;
-comment on function search.tg_packet_store__choose_language is 'Gives a memory whose writer names no language one of the '
-  'tenant''s languages. Definer: reads the settings of the row''s tenant without the cost of policies.';
+end $$;
+comment on function search.tg_packet_store__choose_language is
+  'Gives a memory whose writer names no language one of the tenant''s languages. Definer: reads the settings of the row''s '
+  'tenant without the cost of policies.';
 
-create trigger _370_choose_language
-  before insert or update of language on public.packet_store
-  for each row when (new.language is null)
-  execute function search.tg_packet_store__choose_language();
---! EndIncluded 150-search/035-choose-language.sql
---! Included 150-search/040-search-types.sql
+create trigger _370_choose_language before insert or update of language on public.packet_store
+  for each row when (new.language is null) execute function search.tg_packet_store__choose_language();
+--! EndIncluded 220-search/035-choose-language.sql
+--! Included 220-search/040-search-types.sql
 -- The types of a search: what callers get (memory_hit, search_result), the request that its steps hand on
 -- (search_request), and what retrievers answer. recall_lessons() and memory_find use them too.
 create type public.memory_hit as (packet_id uuid, access_id uuid, content text, is_truncated boolean, snippet text, score real,
@@ -20715,13 +19819,15 @@ comment on column public.memory_hit.created_at is 'Time when the memory was save
 comment on column public.memory_hit.updated_at is
   'Time when the memory was last changed, the expected_version of a later write; with as_of, since when that state held.';
 comment on column public.memory_hit.access_id is 'Identifies this hit of this search. Pass it to record_feedback.';
-comment on column public.memory_hit.content is 'Text of the memory, truncated after 8000 characters, or a preview if max_tokens '
-  'leaves no room for more. get_memory returns the whole text.';
+comment on column public.memory_hit.content is
+  'Text of the memory, truncated after 8000 characters, or a preview if max_tokens leaves no room for more. get_memory returns '
+  'the whole text.';
 comment on column public.memory_hit.is_truncated is 'True if content was truncated.';
 comment on column public.memory_hit.snippet is 'The part that matched best, with words of the query between ** and **.';
-comment on column public.memory_hit.score is 'From 0 to 1, after the boosts: the weighted sum of lexical_score and '
-  'semantic_score, in mode lexical or semantic that score alone, lifted by its conversation (the speaker, the next memory, the '
-  'thread); in mode graph the confidence of the path; 1 if nothing was ranked.';
+comment on column public.memory_hit.score is
+  'From 0 to 1, after the boosts: the weighted sum of lexical_score and semantic_score, in mode lexical or semantic that score '
+  'alone, lifted by its conversation (the speaker, the next memory, the thread); in mode graph the confidence of the path; 1 if '
+  'nothing was ranked.';
 comment on column public.memory_hit.lexical_score is
   'BM25 score relative to that of the best hit, from 0 to 1; null if the memory was not found by words.';
 comment on column public.memory_hit.semantic_score is
@@ -20733,8 +19839,9 @@ comment on column public.memory_hit.relevance is
 comment on column public.memory_hit.importance is
   'Importance of the memory, from 0 to 1, as learned from its use; with as_of, that of a state in the past is its estimate.';
 comment on column public.memory_hit.estimated_importance is 'Importance by the writer''s own estimate, from 0 to 1.';
-comment on column public.memory_hit.standing is 'Whose word the memory is, and what has superseded it. A hit that is superseded '
-  'comes after those of the hits that superseded it.';
+comment on column public.memory_hit.standing is
+  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded '
+  'it.';
 comment on column public.memory_hit.chunk_index is
   'Chunk that is nearest to the query in meaning. 0: the memory as a whole; null: the memory was not compared.';
 comment on column public.memory_hit.explanation is
@@ -20814,10 +19921,11 @@ comment on type search.ranked_memories is 'The answer of a retriever: memories w
 
 create type search.ranked_hits as (
   hits public.memory_hit[], considered integer, left_out integer, lexemes text[], word_weights double precision[]);
-comment on type search.ranked_hits is 'Hits, best first, the number of candidates that they were chosen from, how many of the '
-  'best were left out because they are not relevant, and the words that were searched with their weights.';
---! EndIncluded 150-search/040-search-types.sql
---! Included 150-search/050-search-conditions.sql
+comment on type search.ranked_hits is
+  'Hits, best first, the number of candidates that they were chosen from, how many of the best were left out because they are '
+  'not relevant, and the words that were searched with their weights.';
+--! EndIncluded 220-search/040-search-types.sql
+--! Included 220-search/050-search-conditions.sql
 -- The conditions of a search. search_memory(), memory_find, recall_lessons() and find_where() put them together.
 -- Conditions are SQL text with their values quoted in it, so that each statement is planned for the filters it has.
 create function search.own_conditions(alias text, scopes text[], project_id text, branch text, checks_expiry boolean default true)
@@ -20830,8 +19938,9 @@ return pg_catalog.concat_ws(' and ',
     pg_catalog.format('(%1$I.project_id = %2$L or %1$I.project_id is null)', alias, project_id) end,
   case when branch is not null then
     pg_catalog.format('(%1$I.branch = %2$L or %1$I.branch is null)', alias, branch) end);
-comment on function search.own_conditions is 'Conditions on expiry, scope, project and branch, for any table that has these '
-  'columns of its memory. checks_expiry: false for versions, which expire with their memory.';
+comment on function search.own_conditions is
+  'Conditions on expiry, scope, project and branch, for any table that has these columns of its memory. checks_expiry: false for '
+  'versions, which expire with their memory.';
 
 create function search.archived_condition(alias text, hides_archived boolean) returns text
 language sql immutable parallel safe set search_path = ''
@@ -20887,8 +19996,9 @@ begin atomic
     select 'is null' where branch is not null union all
     select pg_catalog.format('= %L', branch) where branch is not null) as of_branch (condition);
 end;
-comment on function search.reader_ranges is 'Conditions for the rows that a caller may read in a project and a branch of it '
-  '(null: all), each of which is one range of an index. They only make the search faster: row-level security still applies.';
+comment on function search.reader_ranges is
+  'Conditions for the rows that a caller may read in a project and a branch of it (null: all), each of which is one range of an '
+  'index. They only make the search faster: row-level security still applies.';
 
 create function search.searched_buckets(me identity.identity) returns integer[]
 language sql stable parallel safe set search_path = ''
@@ -20896,8 +20006,8 @@ return case when me.role = 'l9_platform_admin' then packets.tenant_buckets() els
 comment on function search.searched_buckets is 'The buckets whose indexes a search scans: its tenant''s, or an operator''s all.';
 grant execute on function search.searched_buckets, search.own_conditions, search.archived_condition, search.packet_conditions,
   search.reader_ranges to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/050-search-conditions.sql
---! Included 150-search/055-few-readable.sql
+--! EndIncluded 220-search/050-search-conditions.sql
+--! Included 220-search/055-few-readable.sql
 -- Counts the rows that a caller may read, up to a limit, with plans that PostgreSQL keeps. few_of() calls
 -- few_readable() for searches without filters.
 
@@ -20944,21 +20054,18 @@ begin
           select count(*), array_agg(p.packet_id) filter (where p.is_match) into scanned, matches
           from (
             select p.packet_id, %s as is_match from public.%I p
-            where p.tenant_id = me.tenant_id and p.scope = any (scopes) and %s and %s and %s
-            limit at_most
+            where p.tenant_id = me.tenant_id and p.scope = any (scopes) and %s and %s and %s limit at_most
           ) p;$sql$, concat_ws(' ', o.key, r.key, b.key), source.match, source.table_name, o.value, r.value, b.value),
           '' order by o.key <> 'none', r.key, b.key)
        from jsonb_each_text(owners) o cross join jsonb_each_text(projects) r cross join jsonb_each_text(source.branches) b));
   end loop;
-end
-$$;
+end $$;
 
 -- Goes through the ranges of this reader one by one, and gives up as soon as one limit is passed: then the search
 -- scans a ranked index instead.
 create function search.few_readable(table_name text, me identity.identity, scopes text[], project_id text, branch text,
   hides_archived boolean, max_matches integer, max_scanned integer) returns uuid[]
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   owner_ranges constant text[] := case when me.role = 'l9_admin' then '{any}'
     else array['none'] || case when me.org_id is not null then 'org' end || case when me.user_id is not null then 'user' end
@@ -21001,20 +20108,19 @@ begin
     end loop;
   end loop;
   return matches;
-end
-$$;
-comment on function search.few_readable is 'The memories of packet_store, memory_contexts or reasoning_traces that an agent or '
-  'admin may read in a project and a branch (null: all): what search.few_matches() answers where no filter is asked for, with '
-  'plans that PostgreSQL keeps. Null if more than max_matches match, or if more than max_scanned would have to be read.';
+end $$;
+comment on function search.few_readable is
+  'The memories of packet_store, memory_contexts or reasoning_traces that an agent or admin may read in a project and a branch '
+  '(null: all): what search.few_matches() answers where no filter is asked for, with plans that PostgreSQL keeps. Null if more '
+  'than max_matches match, or if more than max_scanned would have to be read.';
 grant execute on function search.few_readable to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/055-few-readable.sql
---! Included 150-search/060-narrow-search.sql
+--! EndIncluded 220-search/055-few-readable.sql
+--! Included 220-search/060-narrow-search.sql
 -- Chooses whether a search scores the few memories that match one by one, or scans a ranked index. narrow_search() is
 -- the way in, called before the retrievers; the others are its steps.
 create function search.few_matches(source search.search_source, max_matches integer, max_scanned integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
-  set enable_seqscan = off
-as $$
+  set enable_seqscan = off as $$
 declare
   scanned bigint;
   matches uuid[];
@@ -21029,14 +20135,12 @@ begin
         ' union all ')
      from unnest(source.visibility_ranges) as r (range)), max_scanned + 1) into scanned, matches;
   return case when scanned <= max_scanned and coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
-end
-$$;
+end $$;
 comment on function search.few_matches is 'The memories of a table that match; null if more than the limits allow.';
 
 create function search.indexed_matches(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
-  set enable_seqscan = off
-as $$
+  set enable_seqscan = off as $$
 declare
   proposed constant uuid[] := fields.indexed_packets(request.filters -> 'where', search.max_scanned_rows());
   matches uuid[];
@@ -21049,14 +20153,12 @@ begin
     using proposed;
   end if;
   return case when cardinality(matches) <= max_matches then matches end;
-end
-$$;
+end $$;
 comment on function search.indexed_matches is 'The memories found by an index of a wanted field; null if there is none.';
 
 create function search.newest_matches(request search.search_request, max_matches integer) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
-  set enable_seqscan = off
-as $$
+  set enable_seqscan = off as $$
 declare
   matches uuid[];
 begin
@@ -21072,41 +20174,36 @@ begin
     search.max_scanned_rows())
   into matches;
   return case when coalesce(cardinality(matches), 0) <= max_matches then coalesce(matches, '{}') end;
-end
-$$;
-comment on function search.newest_matches is 'Those of the newest memories that match, where too many are readable to look at '
-  'them all. Null if more than max_matches match: then every scan soon finds enough of them.';
+end $$;
+comment on function search.newest_matches is
+  'Those of the newest memories that match, where too many are readable to look at them all. Null if more than max_matches '
+  'match: then every scan soon finds enough of them.';
 
-create function search.where_notice() returns text
-language sql immutable parallel safe set search_path = ''
+create function search.where_notice() returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.format(
   'where: only the newest %s memories were looked at for these fields; an index on one of them (register_field_index) finds all.',
   search.max_scanned_rows());
 comment on function search.where_notice is 'What a caller is told when not all of its memories were looked at for fields.';
 
-create function search.estimated_rows(index_name text) returns real
-language sql stable parallel safe set search_path = ''
+create function search.estimated_rows(index_name text) returns real language sql stable parallel safe set search_path = ''
 return (
   select greatest(c.reltuples, 0) from pg_catalog.pg_class c
   where c.relname = index_name and c.relnamespace = 'public'::regnamespace);
 comment on function search.estimated_rows is 'The planner''s estimate of an index''s rows; 0 before the first analyze.';
 
 create function search.as_context_search(request search.search_request) returns search.search_request
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   request.candidates := request.candidates / 2;
   return request;
-end
-$$;
+end $$;
 comment on function search.as_context_search is 'The same search over contexts, with half as many candidates.';
 
 -- Without filters few_readable() answers, whose plans are kept. Otherwise the conditions go into the text of one
 -- statement, which few_matches() runs.
 create function search.few_of(request search.search_request, table_name text, max_matches integer, max_scanned integer)
 returns uuid[]
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   -- At an earlier time a memory may have been of another branch, and reasoning traces have no column for it.
   branch constant text := case when request.as_of is null and table_name <> 'reasoning_traces' then request.branch end;
@@ -21133,15 +20230,13 @@ begin
     select concat_ws(' and ', nullif(r.range, ''), range_condition)
     from unnest(search.reader_ranges(request.caller, 'p', request.searched_scopes, request.project_id, branch)) as r (range));
   return search.few_matches(source, max_matches, max_scanned);
-end
-$$;
+end $$;
 comment on function search.few_of is
   'The memories of packet_store that the search may find, or those of memory_contexts or reasoning_traces that the caller may '
   'read. Null if there are more than max_matches, or if more than max_scanned would have to be read.';
 
 create function search.with_contexts(request search.search_request) returns uuid[]
-language plpgsql stable set search_path = '' set enable_seqscan = off
-as $$
+language plpgsql stable set search_path = '' set enable_seqscan = off as $$
 declare
   max_few constant integer := search.max_scored_rows();
   -- One range of an index holds what the caller may read. To look thousands of contexts up one by one takes five times as long.
@@ -21152,14 +20247,12 @@ begin
   return case when readable is not null
     then array(select r.id from unnest(readable) as r (id) where r.id in (select i.id from unnest(request.ids) as i (id)))
     else array(select c.packet_id from public.memory_contexts c where c.packet_id = any (request.ids)) end;
-end
-$$;
+end $$;
 comment on function search.with_contexts is 'Those of the memories ids of the search that follow another one in their thread.';
 
 -- Decides for memories, contexts and reasoning traces apart, because a caller may read few of one and many of another.
 create function search.narrow_search(request search.search_request) returns search.search_request
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   max_few constant integer := search.max_scored_rows();
   max_scored constant integer := coalesce(case when not request.joins_packets then request.max_scored end, max_few);
@@ -21189,15 +20282,15 @@ begin
       and request.as_of is null then search.few_of(request, 'reasoning_traces', max_few, max_few)
     else '{}' end;
   return request;
-end
-$$;
-comment on function search.narrow_search is 'If few rows can match, collects their ids, so that they are scored directly instead '
-  'of scanning an index. Only rows that the caller may read decide it, so that the answer is exact and depends on nothing else.';
+end $$;
+comment on function search.narrow_search is
+  'If few rows can match, collects their ids, so that they are scored directly instead of scanning an index. Only rows that the '
+  'caller may read decide it, so that the answer is exact and depends on nothing else.';
 grant execute on function search.estimated_rows, search.as_context_search, search.few_matches, search.indexed_matches,
   search.newest_matches, search.where_notice, search.with_contexts, search.few_of, search.narrow_search
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/060-narrow-search.sql
---! Included 150-search/070-word-stems.sql
+--! EndIncluded 220-search/060-narrow-search.sql
+--! Included 220-search/070-word-stems.sql
 -- Patterns for the beginnings of words. Snippets mark words by them, and find_version_words() tests old texts by
 -- them, whose words are not stored.
 create function search.word_stems(query text, languages text[]) returns text[]
@@ -21210,9 +20303,7 @@ return array(
     select pg_catalog.regexp_replace(w.lexeme, '^([a-z][a-z]+)[eiy]$', '\1') as stem
     from pg_catalog.unnest(words.of_query_in(pg_catalog.left(query, search.max_query_characters()), languages)) as w (lexeme)
   ) s
-  group by s.stem
-  order by pg_catalog.length(s.stem) desc, s.stem collate "C"
-  limit 40);
+  group by s.stem order by pg_catalog.length(s.stem) desc, s.stem collate "C" limit 40);
 comment on function search.word_stems is 'Beginnings of the 40 longest words of a text, in any of the languages.';
 
 create function search.stem_pattern(stem text) returns text
@@ -21229,30 +20320,28 @@ return (
   from pg_catalog.string_to_table(stem, null) with ordinality as c (letter, place));
 comment on function search.stem_pattern is 'A regular expression for a text that begins with the stem, in either case.';
 
-create function search.searchable_text(content text) returns text
-language sql immutable parallel safe set search_path = ''
+create function search.searchable_text(content text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.lower(content collate "C") || case when pg_catalog.octet_length(content) > pg_catalog.length(content) then (
   select ' ' || words.fold(c.cleaned) || ' ' || words.fold(c.cleaned, spells_out => true)
   from (select words.cleaned(content) as cleaned) c) else '' end;
 comment on function search.searchable_text is 'A text in which stem_test() looks for stems: lower case, then folded.';
 
-create function search.stem_test(stem text) returns text
-language sql immutable parallel safe set search_path = ''
+create function search.stem_test(stem text) returns text language sql immutable parallel safe set search_path = ''
 return case
   -- The fastest test. A match in the middle of a word does no harm.
   when stem ~ '^[ -~]{4,}$' then pg_catalog.format('pg_catalog.strpos(s.lowered, %L) > 0', stem)
   when stem ~ '^[a-z0-9]+$' then pg_catalog.format('s.lowered ~ %L', '\m' || stem)
   else pg_catalog.format('s.content ~ %L', search.stem_pattern(stem)) end;
-comment on function search.stem_test is 'A condition on s.content and s.lowered (the searchable_text() of the content, under '
-  'collation C) that holds if a word begins with the stem. It may also hold for other rows.';
+comment on function search.stem_test is
+  'A condition on s.content and s.lowered (the searchable_text() of the content, under collation C) that holds if a word begins '
+  'with the stem. It may also hold for other rows.';
 grant execute on function search.word_stems, search.stem_pattern, search.searchable_text, search.stem_test
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/070-word-stems.sql
---! Included 150-search/080-snippet.sql
+--! EndIncluded 220-search/070-word-stems.sql
+--! Included 220-search/080-snippet.sql
 -- The piece of a text that a hit shows, with the words of the query between asterisks. fuse() and rank_hits() call
 -- passage_pattern() once, and passage() and snippet() for each hit that they return.
-create function search.truncate_to_bytes(content text, bytes integer) returns text
-language sql immutable parallel safe
+create function search.truncate_to_bytes(content text, bytes integer) returns text language sql immutable parallel safe
 return case
   when pg_catalog.octet_length(content) <= bytes then content
   else (
@@ -21268,8 +20357,7 @@ comment on function search.truncate_to_bytes is 'The beginning of a text, in who
 -- One expression for all words of the query, since looking for each word by itself reads a long text again and again.
 -- Scripts without spaces are matched by pairs of characters.
 create function search.passage_pattern(query text, languages text[]) returns text
-language plpgsql stable parallel safe set search_path = ''
-as $$
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   unspaced constant text := '[' || words.unspaced_characters() || ']';
   stems constant text[] := search.word_stems(query, languages);
@@ -21298,8 +20386,7 @@ begin
   return nullif(concat_ws('|',
     '(?<![[:alnum:]])(?:' || begins || ')[[:alpha:]]*', '(?:' || parts || ')[[:lower:]]*',
     '(?:' || symbols || ')[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*', '(?:' || pairs || ')+' || unspaced, '[' || singles || ']'), '');
-end
-$$;
+end $$;
 comment on function search.passage_pattern is
   'A regular expression that matches the words of a query in any of the languages: words and parts of identifiers that begin '
   'like one, its symbols, and pairs of its characters in scripts without spaces. Null if the query has no words.';
@@ -21336,8 +20423,7 @@ return coalesce((
 comment on function search.with_written_forms is 'A passage_pattern() that also matches words with accents or marks.';
 
 create function search.passage(content text, pattern text) returns text
-language plpgsql stable parallel safe set search_path = ''
-as $$
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   place integer;
 begin
@@ -21350,15 +20436,13 @@ begin
     place := strpos(regexp_replace(content, search.with_written_forms(pattern, content), e'\x01'), e'\x01');
   end if;
   return substr(content, greatest(place - 300, 1), 1500);
-end
-$$;
+end $$;
 comment on function search.passage is '1500 characters of a text around the first match of a pattern, or else the first 1500.';
 
 -- Counts, from each match on, the different words within the width. The first five letters stand for a word, so that
 -- forms of one word count once.
 create function search.densest_place(marked text, width integer) returns integer
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   max_matches constant integer := 59;
   pieces constant text[] := string_to_array(marked, e'\x01');
@@ -21392,16 +20476,15 @@ begin
     end if;
   end loop;
   return densest;
-end
-$$;
-comment on function search.densest_place is 'Where the most different matches stand within so many characters, in a text whose '
-  'matches are enclosed in the characters 1 and 2 (which do not count); null if it has none. It compares the first 59.';
+end $$;
+comment on function search.densest_place is
+  'Where the most different matches stand within so many characters, in a text whose matches are enclosed in the characters 1 '
+  'and 2 (which do not count); null if it has none. It compares the first 59.';
 
 -- Marks the whole text only to find its densest place, cuts that piece out of the unmarked text at spaces, and marks
 -- the piece. Limits are in bytes, because a character takes up to four.
 create function search.snippet(passage text, pattern text) returns text
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   width constant integer := 240;
   -- These characters mark the words until the asterisks can be told from those of the text.
@@ -21441,21 +20524,20 @@ begin
   end if;
   snippet := rtrim(search.truncate_to_bytes(snippet, 748), '*');
   return snippet || case when regexp_count(snippet, '\*\*') % 2 = 1 then '**' else '' end;
-end
-$$;
-comment on function search.snippet is 'About 240 characters of a text that hold the most words of a pattern, with ** around '
-  'them, or the beginning of the text if none matches. At most 750 bytes.';
+end $$;
+comment on function search.snippet is
+  'About 240 characters of a text that hold the most words of a pattern, with ** around them, or the beginning of the text if '
+  'none matches. At most 750 bytes.';
 grant execute on function search.truncate_to_bytes, search.passage_pattern, search.with_written_forms, search.passage,
   search.densest_place, search.snippet to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/080-snippet.sql
---! Included 150-search/090-score-words.sql
+--! EndIncluded 220-search/080-snippet.sql
+--! Included 220-search/090-score-words.sql
 -- Scores memories by the words of a query (BM25). find_words() calls score_words() for the candidates that it has collected.
 create function search.query_words(query text, languages text[]) returns text[]
 language sql immutable parallel safe set search_path = ''
 return array(
   select w.lexeme from pg_catalog.unnest(words.of_query_in(query, languages)) as w (lexeme)
-  order by pg_catalog.length(w.lexeme) desc, w.lexeme collate "C"
-  limit 64);
+  order by pg_catalog.length(w.lexeme) desc, w.lexeme collate "C" limit 64);
 comment on function search.query_words is 'The words of a query that are scored: the 64 longest, because long words are rare.';
 
 create type search.scored_words as (words search.ranked_memories, contexts search.ranked_memories, weights double precision[],
@@ -21472,8 +20554,7 @@ language plpgsql stable set search_path = pg_catalog, extensions set max_paralle
 -- The planner expects few rows of each CTE, and would join thousands with thousands row by row.
 set enable_nestloop = off set work_mem = '32MB'
 -- The plan does not depend on the request, and planning takes as long as scoring a hundred memories.
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   answer search.scored_words;
   queries constant tsquery[] := array(select ranking.lexeme_query(l.lexeme) from unnest(lexemes)
@@ -21514,8 +20595,7 @@ begin
         left join (
           select w.place, count(*) filter (where o.occurrences[w.place] > 0) as holders
           from own o cross join places w
-          where not is_weighed and o.occurrences is not null
-          group by w.place) h using (place))) as weights
+          where not is_weighed and o.occurrences is not null group by w.place) h using (place))) as weights
   ), to_score as (
     select false as is_context, o.packet_id, o.length / n.average_length as length_ratio, o.occurrences,
       null::double precision[] as more_occurrences
@@ -21548,14 +20628,13 @@ begin
   into answer.words, answer.contexts, answer.weights, answer.average_length
   from total n;
   return answer;
-end
-$$;
+end $$;
 comment on function search.score_words is
   'BM25 scores of memories (ids), and of memories together with their predecessors in the thread (context_ids). Without weights, '
   'the memories ids are all that match the search, and words are weighed by their rarity among these.';
 grant execute on function search.query_words, search.score_words to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/090-score-words.sql
---! Included 150-search/100-find-words.sql
+--! EndIncluded 220-search/090-score-words.sql
+--! Included 220-search/100-find-words.sql
 -- The retriever over words. find_hits() calls find_words() for modes hybrid and lexical; so do the routes of
 -- memory_find and its suggestions.
 create function search.first_candidates(found search.ranked_memories, candidates integer, others uuid[] default '{}')
@@ -21573,8 +20652,7 @@ create function search.successors(request search.search_request, ids uuid[]) ret
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- For the statement that has parameters only.
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   answer uuid[];
 begin
@@ -21593,14 +20671,12 @@ begin
   into answer
   using ids;
   return answer;
-end
-$$;
+end $$;
 comment on function search.successors is 'The memories that follow these in their threads and match the search.';
 
 create function search.matching(request search.search_request, ids uuid[]) returns uuid[]
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
-  set enable_seqscan = off
-as $$
+  set enable_seqscan = off as $$
 declare
   answer uuid[];
 begin
@@ -21611,14 +20687,12 @@ begin
   into answer
   using ids;
   return answer;
-end
-$$;
+end $$;
 comment on function search.matching is 'Those of these memories that match the search, in the same order.';
 
 create function search.not_archived(ids uuid[]) returns uuid[]
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
-  set plan_cache_mode = force_generic_plan
-as $$
+  set plan_cache_mode = force_generic_plan as $$
 declare
   -- The index of the few that have such a time answers this, where reading each memory would take a tenth of a search.
   archived constant uuid[] := array(
@@ -21626,8 +20700,7 @@ declare
 begin
   return case when archived = '{}' then ids else array(
     select i.id from unnest(ids) with ordinality as i (id, place) where i.id <> all (archived) order by i.place) end;
-end
-$$;
+end $$;
 comment on function search.not_archived is 'Those of these memories that are not archived by now, in the same order.';
 
 -- Collects candidates, from the few matches or from the index of words, adds what follows the best of them and what
@@ -21635,8 +20708,7 @@ comment on function search.not_archived is 'Those of these memories that are not
 create function search.find_words(
   request search.search_request, lexemes text[], found_by_meaning uuid[], known_weights ranking.word_weights default null)
 returns search.scored_words
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   uses_contexts constant boolean := request.as_of is null and (request.settings).context_weight > 0
     and request.context_ids is distinct from '{}';
@@ -21678,16 +20750,16 @@ begin
   answer.weights := weights.weights;
   answer.average_length := weights.average_length;
   return answer;
-end
-$$;
-comment on function search.find_words is 'Retriever over the words of memories, alone and together with their predecessors in '
-  'the thread. If few memories match, all are scored; otherwise the candidates of the index are, the memories that follow the '
-  'best of them, and those that were found by meaning. Long memories are scored as a whole: BM25 weights a word by the length of '
-  'its text. known_weights: what ranking.weigh_words() answered for these words, scopes and project, if it was asked already.';
+end $$;
+comment on function search.find_words is
+  'Retriever over the words of memories, alone and together with their predecessors in the thread. If few memories match, all '
+  'are scored; otherwise the candidates of the index are, the memories that follow the best of them, and those that were found '
+  'by meaning. Long memories are scored as a whole: BM25 weights a word by the length of its text. known_weights: what '
+  'ranking.weigh_words() answered for these words, scopes and project, if it was asked already.';
 grant execute on function search.first_candidates, search.successors, search.matching, search.not_archived, search.find_words
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/100-find-words.sql
---! Included 150-search/110-find-version-words.sql
+--! EndIncluded 220-search/100-find-words.sql
+--! Included 220-search/110-find-version-words.sql
 -- The retriever over texts that have changed since, for a search as of a time. find_hits() calls find_version_words()
 -- beside find_words().
 
@@ -21698,8 +20770,7 @@ create index packet_versions_until_idx on public.packet_versions (tenant_id, val
 create function search.find_version_words(request search.search_request, lexemes text[], weights ranking.word_weights)
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
-  set enable_seqscan = off
-as $$
+  set enable_seqscan = off as $$
 declare
   -- The words of a version are not stored, and making them takes longer than finding their first letters in it.
   max_parsed constant integer := 500;
@@ -21715,15 +20786,11 @@ begin
     with replaced as (
       select v.packet_id, v.envelope ->> 'content' as content, v.packet_type, v."timestamp", v.language
       from public.packet_versions v join public.packet_store p on p.packet_id = v.packet_id
-      where v.valid_until > $1 and v.valid_from <= $1 and %1$s
-      order by v.valid_until, v.packet_id
-      limit %2$s
+      where v.valid_until > $1 and v.valid_from <= $1 and %1$s order by v.valid_until, v.packet_id limit %2$s
     ), likely as materialized (
       select s.packet_id, s.content, s.packet_type, s."timestamp", s.language
       from (select r.*, search.searchable_text(r.content) collate "C" as lowered from replaced r offset 0) s
-      where %3$s > 0
-      order by %3$s desc, length(s.content), s.packet_id
-      limit %4$s
+      where %3$s > 0 order by %3$s desc, length(s.content), s.packet_id limit %4$s
     ), parsed as materialized (
       select l.packet_id, w.words, words.length(w.words) as length from likely l
       cross join lateral (select words.of_memory(l.content, l.language, l."timestamp", l.packet_type) as words offset 0) w
@@ -21743,20 +20810,19 @@ begin
   into answer.ids, answer.scores
   using request.as_of, queries, weights.weights, weights.average_length;
   return answer;
-end
-$$;
-comment on function search.find_version_words is 'Retriever over texts that memories had at a time and have no longer. It reads '
-  'versions that the caller may read, of memories that it may read: at most the 20,000 that were replaced first after that time.';
+end $$;
+comment on function search.find_version_words is
+  'Retriever over texts that memories had at a time and have no longer. It reads versions that the caller may read, of memories '
+  'that it may read: at most the 20,000 that were replaced first after that time.';
 grant execute on function search.find_version_words to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/110-find-version-words.sql
---! Included 150-search/120-find-meaning.sql
+--! EndIncluded 220-search/110-find-version-words.sql
+--! Included 220-search/120-find-meaning.sql
 -- The retriever over vectors. find_hits() calls find_meaning() for contents, contexts and reasoning steps; the other
 -- functions are the ways in which it can compare or scan vectors.
 create function search.score_vectors(request search.search_request, embedding_type text, source search.search_source, ids uuid[])
 returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
-  set enable_seqscan = off
-as $$
+  set enable_seqscan = off as $$
 declare
   answer search.ranked_memories;
 begin
@@ -21772,11 +20838,9 @@ begin
         select distinct on (m.packet_id) m.packet_id, m.chunk_index,
           m.compared_vector operator(extensions.<=>) extensions.subvector($1, 1, %s)::%s as distance
         from public.memory_embeddings m %s
-        where %s m.model = $3 and m.embedding_type = $4 %s and %s
-        order by m.packet_id, distance
+        where %s m.model = $3 and m.embedding_type = $4 %s and %s order by m.packet_id, distance
       ) nearest
-      order by nearest.distance
-      limit %s
+      order by nearest.distance limit %s
     ) f$sql$,
     request.dimensions, embeddings.compared_vector_type(),
     case when source.extra_condition <> request.own_row_condition
@@ -21788,8 +20852,7 @@ begin
   into answer.ids, answer.scores, answer.chunks
   using request.vector, ids, request.model, embedding_type;
   return answer;
-end
-$$;
+end $$;
 comment on function search.score_vectors is 'Compares vectors one by one: of these memories or, if null, of all that match.';
 
 -- Has the conditions of own_row_condition as parameters in place of text, which is what lets PostgreSQL keep the plan.
@@ -21799,8 +20862,7 @@ language plpgsql stable set search_path = pg_catalog, extensions set max_paralle
   set enable_seqscan = off
 -- The plan does not depend on the request, and planning over the indexes of every bucket takes as long as comparing a thousand
 -- vectors.
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   query constant public.memory_embeddings.compared_vector%type := subvector(request.vector, 1, request.dimensions);
   uses_chunks constant boolean := (request.settings).uses_chunks;
@@ -21822,20 +20884,19 @@ begin
         and (request.branch is null or m.branch = request.branch or m.branch is null)
       order by m.packet_id, distance
     ) nearest
-    order by nearest.distance
-    limit request.candidates
+    order by nearest.distance limit request.candidates
   ) f;
   return answer;
-end
-$$;
+end $$;
 comment on function search.score_own_vectors is 'score_vectors() on own_row_condition, with a plan that is kept.';
 
 create function search.scan_width(candidates integer, index_rows real) returns integer
 language sql immutable parallel safe set search_path = ''
 return least(candidates * 1.5 * (1 + ln(greatest(index_rows / 100000, 1)) / 4), 1000)::integer;
-comment on function search.scan_width is 'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One '
-  'and a half times the candidates are enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows '
-  'it grows with their logarithm, since a graph of more vectors hides more of the nearest ones from a scan of the same width.';
+comment on function search.scan_width is
+  'How many vectors a scan of an HNSW index looks at in one round (hnsw.ef_search). One and a half times the candidates are '
+  'enough for one round if the caller can read two thirds of the rows. Beyond 100,000 rows it grows with their logarithm, since '
+  'a graph of more vectors hides more of the nearest ones from a scan of the same width.';
 
 create function search.joined_scan(request search.search_request, embedding_type text, bucket integer) returns text
 language sql stable parallel safe set search_path = ''
@@ -21843,8 +20904,7 @@ return pg_catalog.format($sql$
   select m.packet_id, m.chunk_index, %1$s operator(extensions.<=>) $2 as distance
   from public.memory_embeddings m join public.packet_store p on p.packet_id = m.packet_id
   where m.model = %2$L and m.embedding_type = %3$L and %4$s and (m.chunk_index = 0 or $6) and %5$s
-  order by %1$s operator(extensions.<=>) $2
-  limit $3$sql$,
+  order by %1$s operator(extensions.<=>) $2 limit $3$sql$,
   embeddings.embedding_expression(request.dimensions), request.model, embedding_type, packets.in_bucket('m', bucket),
   request.current_or_past_condition);
 comment on function search.joined_scan is 'The statement that scans an index of vectors, with filters on packet_store.';
@@ -21859,8 +20919,7 @@ language plpgsql stable set search_path = pg_catalog, extensions set hnsw.iterat
 set hnsw.max_scan_tuples = 100000 set hnsw.scan_mem_multiplier = 8 set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The reason is the same as in ranking.walk_words().
-set enable_sort = off
-as $$
+set enable_sort = off as $$
 declare
   candidate_ids uuid[] := case embedding_type
     when 'context' then request.context_ids
@@ -21928,13 +20987,11 @@ begin
     return search.score_vectors(request, embedding_type, source, null);
   end if;
   return answer;
-end
-$$;
+end $$;
 comment on function search.find_vectors is 'find_meaning() with archived memories, where no filter needs packet_store.';
 
 create function search.find_meaning(request search.search_request, embedding_type text) returns search.ranked_memories
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   answer search.ranked_memories := search.find_vectors(request, embedding_type);
 begin
@@ -21946,21 +21003,19 @@ begin
     return search.find_vectors(request, embedding_type);
   end if;
   return answer;
-end
-$$;
+end $$;
 comment on function search.find_meaning is
   'Retriever over vectors of one model: those of memories, whole and in chunks (content), of memories together with their '
   'predecessors (context), or of the steps of reasoning traces (reasoning). Each memory is found once, by its nearest vector.';
 grant execute on function search.score_vectors, search.score_own_vectors, search.scan_width, search.joined_scan,
   search.find_vectors, search.find_meaning to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/120-find-meaning.sql
---! Included 150-search/130-find-recent.sql
+--! EndIncluded 220-search/120-find-meaning.sql
+--! Included 220-search/130-find-recent.sql
 -- The retriever of a search without a query. find_hits() calls it for mode recent, and the suggestions of memory_find
 -- call it too.
 create function search.find_recent(request search.search_request) returns search.ranked_memories
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
-  set enable_seqscan = off
-as $$
+  set enable_seqscan = off as $$
 declare
   answer search.ranked_memories;
 begin
@@ -21968,31 +21023,28 @@ begin
     select array_agg(f.packet_id), array_agg(1::real)
     from (
       select p.packet_id from public.packet_store p
-      where %s and %s
-      order by p."timestamp" desc, p.packet_id desc
-      limit %s
+      where %s and %s order by p."timestamp" desc, p.packet_id desc limit %s
     ) f$sql$,
     case when request.ids is null then 'true' else 'p.packet_id = any ($1)' end, request.current_or_past_condition, request.k)
   into answer.ids, answer.scores
   using request.ids;
   return answer;
-end
-$$;
+end $$;
 comment on function search.find_recent is 'Retriever of a search without a query: memories that match the filters, newest first.';
 grant execute on function search.find_recent to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/130-find-recent.sql
---! Included 150-search/140-find-in-graph.sql
+--! EndIncluded 220-search/130-find-recent.sql
+--! Included 220-search/140-find-in-graph.sql
 -- The retriever over the entity graph. search_memory() calls it for mode graph, and memory_find for its routes graph and deep.
 create type search.graph_matches as (memories search.ranked_memories, entities text[], paths jsonb, is_truncated boolean);
-comment on type search.graph_matches is 'The answer of the graph retriever. memories: best first; entities: those that the query '
-  'names; paths: maps each memory to its path, with explain; is_truncated: true if not all relations were followed.';
+comment on type search.graph_matches is
+  'The answer of the graph retriever. memories: best first; entities: those that the query names; paths: maps each memory to its '
+  'path, with explain; is_truncated: true if not all relations were followed.';
 
 -- Finds the entities of the query, walks one step, takes all relationships and facts of the nodes, and ranks the
 -- memories that state them by the confidence of the path.
 create function search.find_in_graph(request search.search_request) returns search.graph_matches
 language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
-  set jit = off
-as $$
+  set jit = off as $$
 declare
   walk graph.graph_walk;
   names text[];
@@ -22034,8 +21086,7 @@ begin
       from statements s
       cross join lateral (
         (select distinct e.packet_id from public.relationship_evidence e
-         where e.relationship_id = s.relationship_id and (e.ttl is null or e.ttl > now())
-         order by e.packet_id desc limit 20)
+         where e.relationship_id = s.relationship_id and (e.ttl is null or e.ttl > now()) order by e.packet_id desc limit 20)
         union all select f.packet_id from graph.packets_of_fact(s.fact_id) as f (packet_id) where s.fact_id is not null
       ) m
       limit %s
@@ -22044,9 +21095,7 @@ begin
     ), kept as materialized (
       select b.*, row_number() over (order by b.score desc, b.packet_id desc) as rank
       from best b join public.packet_store p on p.packet_id = b.packet_id
-      where b.score > 0 and %s
-      order by b.score desc, b.packet_id desc
-      limit %s
+      where b.score > 0 and %s order by b.score desc, b.packet_id desc limit %s
     )
     select array_agg(k.packet_id order by k.rank), array_agg(k.score::real order by k.rank),
       case when $4 then jsonb_object_agg(k.packet_id, jsonb_build_object(
@@ -22065,60 +21114,59 @@ begin
   using walk.nodes, names, places, request.is_explained;
   answer.memories := memories;
   return answer;
-end
-$$;
-comment on function search.find_in_graph is 'Retriever over the entity graph: memories that state the relations and facts within '
-  'two steps of the entities that the query names. The score of a memory is the confidence of the best path to a relation or '
-  'fact that it states. At most the 5000 relations and facts of highest confidence are used, with 20 memories for each.';
+end $$;
+comment on function search.find_in_graph is
+  'Retriever over the entity graph: memories that state the relations and facts within two steps of the entities that the query '
+  'names. The score of a memory is the confidence of the best path to a relation or fact that it states. At most the 5000 '
+  'relations and facts of highest confidence are used, with 20 memories for each.';
 grant execute on function search.find_in_graph to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/140-find-in-graph.sql
---! Included 150-search/150-boost.sql
+--! EndIncluded 220-search/140-find-in-graph.sql
+--! Included 220-search/150-boost.sql
 -- The formulas of a score, each beside its reason. fuse() calls them for every candidate; the ranking of memory_find
 -- shares recency() and word_tests().
 
 -- These functions set no search_path, so that they are inlined: each runs for hundreds of candidates, and setting it takes ten
 -- times as long as the formula. It is safe because their bodies were parsed when the functions were created.
 
-create function search.lift_by_context(content real, context real, weight real) returns real
-language sql immutable parallel safe
+create function search.lift_by_context(content real, context real, weight real) returns real language sql immutable parallel safe
 return case
   when context > coalesce(content, 0) then coalesce(content, 0) + weight * (context - coalesce(content, 0))
   else content end;
-comment on function search.lift_by_context is 'Score of a memory, given its own score and its score together with its '
-  'predecessor. A better context raises the score by weight times the difference; a worse one changes nothing.';
+comment on function search.lift_by_context is
+  'Score of a memory, given its own score and its score together with its predecessor. A better context raises the score by '
+  'weight times the difference; a worse one changes nothing.';
 
 create function search.lift_by_chunk(best real, whole real, weight real) returns real
 language sql immutable parallel safe return case when whole < best then whole + weight * (best - whole) else best end;
-comment on function search.lift_by_chunk is 'Similarity of a long memory, given that of its nearest vector and that of the '
-  'memory as a whole: the nearest chunk raises the similarity of the whole by weight times the difference.';
+comment on function search.lift_by_chunk is
+  'Similarity of a long memory, given that of its nearest vector and that of the memory as a whole: the nearest chunk raises the '
+  'similarity of the whole by weight times the difference.';
 
-create function search.named_speakers(query text) returns text
-language sql immutable parallel safe
+create function search.named_speakers(query text) returns text language sql immutable parallel safe
 return ' ' || regexp_replace(words.fold(left(query, search.max_query_characters())), '[^[:alnum:]]+', ' ', 'g')
   || case when query ~* '\m(i|me|my|mine|myself)\M' then ' user human me i ' else ' ' end;
-comment on function search.named_speakers is 'The words of a query between single spaces, in which is_named() looks for the name '
-  'of a speaker. Who asks for "my" own words asks for those of the user.';
+comment on function search.named_speakers is
+  'The words of a query between single spaces, in which is_named() looks for the name of a speaker. Who asks for "my" own words '
+  'asks for those of the user.';
 
-create function search.first_name_patterns(query text) returns text[]
-language sql immutable parallel safe set search_path = ''
+create function search.first_name_patterns(query text) returns text[] language sql immutable parallel safe set search_path = ''
 return array(
   select words.fold(m.word[1]) || ' %'
   from pg_catalog.regexp_matches(
     pg_catalog.left(query, search.max_query_characters()), '\m([[:upper:]][[:alnum:]]{2,})\M(?!\.? [[:upper:]]|-[[:upper:]])',
     'g') as m (word)
   where pg_catalog.ts_lexize('pg_catalog.english_stem', pg_catalog.lower(m.word[1])) <> '{}');
-comment on function search.first_name_patterns is 'What the names of speakers begin with whom a query names by their first '
-  'names: its words of at least three letters with a capital, without stop words. Without a capital "project" would name a '
-  'Project Manager. "Ann Jones" does not name Ann Smith, so a word before another with a capital is not a first name.';
+comment on function search.first_name_patterns is
+  'What the names of speakers begin with whom a query names by their first names: its words of at least three letters with a '
+  'capital, without stop words. Without a capital "project" would name a Project Manager. "Ann Jones" does not name Ann Smith, '
+  'so a word before another with a capital is not a first name.';
 
-create function search.plain_name(speaker text) returns text
-language sql immutable parallel safe
+create function search.plain_name(speaker text) returns text language sql immutable parallel safe
 return trim(regexp_replace(
   case when octet_length(speaker) = length(speaker) then lower(speaker) else words.fold(speaker) end, '[^[:alnum:]]+', ' ', 'g'));
 comment on function search.plain_name is 'The name of a speaker in the form of named_speakers(), with single spaces.';
 
-create function search.is_named(name text, names text, patterns text[]) returns boolean
-language sql immutable parallel safe
+create function search.is_named(name text, names text, patterns text[]) returns boolean language sql immutable parallel safe
 return coalesce(strpos(names, ' ' || name || ' ') > 0 or name || ' ' like any (patterns), false);
 comment on function search.is_named is 'True if a plain name is among the named speakers or begins like one of the first names.';
 
@@ -22130,8 +21178,7 @@ create function search.lift_by_next(score real, next real, weight real) returns 
 language sql immutable parallel safe return case when next > 0 then score + weight * next * (1 - score) else score end;
 comment on function search.lift_by_next is 'Score of a memory, given that of the next one in its thread; at most 1.';
 
-create function search.lift_by_path(score real, path real) returns real
-language sql immutable parallel safe
+create function search.lift_by_path(score real, path real) returns real language sql immutable parallel safe
 return case when path is not null then coalesce(score, 0) + 0.3::real * path * (1 - coalesce(score, 0)) else score end;
 comment on function search.lift_by_path is 'Score of a memory that states a relation on a path of this confidence; at most 1.';
 
@@ -22162,8 +21209,9 @@ begin atomic
         or other.lexeme = any (w.forms))::tsquery as test
     from pg_catalog.unnest(lexemes) with ordinality as l (lexeme, place) left join written w on w.lexeme = l.lexeme) t;
 end;
-comment on function search.word_tests is 'For each word of a query, what a memory that has it matches: the word itself, another '
-  'form of it, or an identifier of the query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
+comment on function search.word_tests is
+  'For each word of a query, what a memory that has it matches: the word itself, another form of it, or an identifier of the '
+  'query that it is part of. A memory has 2026-03-06 by its date, and neither 03 nor 06.';
 
 create function search.word_share(words tsvector, tests tsquery[], weights double precision[]) returns real
 language sql immutable parallel safe
@@ -22179,8 +21227,7 @@ comment on function search.relevance_of_words is
   'thirds of them, and little below. So what has the words of the query is relevant, however far it is in meaning. Of pairs of '
   'characters the share itself: many pairs are no words, and models may not know their scripts.';
 
-create function search.recency(age interval, half_life_days double precision) returns real
-language sql immutable parallel safe
+create function search.recency(age interval, half_life_days double precision) returns real language sql immutable parallel safe
 return power(0.5, least(greatest(extract(epoch from age)::double precision, 0) / (86400 * half_life_days), 100))::real;
 comment on function search.recency is '1 for what happened now, 0.5 after one half-life, 0.25 after two, and so on.';
 
@@ -22198,8 +21245,8 @@ grant execute on function search.lift_by_context, search.lift_by_chunk, search.n
   search.plain_name, search.is_named, search.lift_by_speaker, search.lift_by_next, search.lift_by_thread, search.lift_by_path,
   search.relevance, search.word_tests, search.word_share, search.relevance_of_words, search.recency, search.max_boost,
   search.boost to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/150-boost.sql
---! Included 150-search/160-fuse.sql
+--! EndIncluded 220-search/150-boost.sql
+--! Included 220-search/160-fuse.sql
 -- Makes one ranked list from the answers of the retrievers. find_hits() calls fuse(), and search_memory() and
 -- memory_find for the graph alone. Its statement goes step by step from retrieved to relevant.
 create function search.fuse(request search.search_request, words search.ranked_memories, context_words search.ranked_memories,
@@ -22208,8 +21255,7 @@ create function search.fuse(request search.search_request, words search.ranked_m
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The plan does not depend on the request, and planning takes four times as long as running it.
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   settings public.search_settings := request.settings;
   compares boolean := request.vector is not null and request.mode <> 'recent';
@@ -22259,8 +21305,7 @@ begin
         case when bool_or(f.is_reasoning) then 'semantic reasoning' end,
         case when max(f.context_similarity) is not null then 'semantic context' end,
         case when max(f.path) is not null then 'graph' end], null) as found_by
-    from retrieved f
-    group by f.packet_id
+    from retrieved f group by f.packet_id
   ), compared as materialized (
     -- Candidates that the retrievers of meaning did not find are compared too, so that every candidate is scored by the same sum.
     -- Skip comparing candidates ranked below 2k in every retriever; in tests none reached the top k.
@@ -22331,8 +21376,7 @@ begin
     left join lateral (
       -- The planner would hash all contexts that the caller may read. OFFSET keeps the subquery, which looks one up.
       select m.predecessor_id from public.memory_contexts m
-      where lifts and settings.next_weight > 0 and m.packet_id = r.packet_id
-      offset 0
+      where lifts and settings.next_weight > 0 and m.packet_id = r.packet_id offset 0
     ) c on true
     cross join lateral (select search.plain_name(p.speaker) as name offset 0) s
   ), answered as (
@@ -22393,8 +21437,7 @@ begin
     ) b
   ), first_k as (
     select b.* from boosted b
-    order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc
-    limit request.k
+    order by b.lifted * b.factor desc, b.similarity desc nulls last, b."timestamp" desc, b.packet_id desc limit request.k
   ), relevant as (
     select b.*, b.envelope ->> 'content' as content,
       case
@@ -22456,13 +21499,13 @@ begin
   where b.relevance is null or b.relevance >= request.min_relevance or b.path is not null;
   answer.hits := coalesce(answer.hits, '{}');
   return answer;
-end
-$$;
-comment on function search.fuse is 'The k best of the retrieved memories. Scores of words are relative to the best hit, scores '
-  'of meaning are cosine similarities; each is lifted by context, then they are summed by weight, then boosted.';
+end $$;
+comment on function search.fuse is
+  'The k best of the retrieved memories. Scores of words are relative to the best hit, scores of meaning are cosine '
+  'similarities; each is lifted by context, then they are summed by weight, then boosted.';
 grant execute on function search.fuse to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/160-fuse.sql
---! Included 150-search/170-fit-hits.sql
+--! EndIncluded 220-search/160-fuse.sql
+--! Included 220-search/170-fit-hits.sql
 -- Trims the hits of a search to the tokens that its caller has room for. close_search() calls fit_hits(); memory_find
 -- and summaries estimate tokens by token_estimate().
 create function search.token_estimate(text text) returns integer
@@ -22471,8 +21514,7 @@ comment on function search.token_estimate is 'Upper estimate of the tokens of a 
 
 -- Counts in two passes, so that more hits with previews are preferred to fewer hits with whole texts.
 create function search.fit_hits(hits public.memory_hit[], max_tokens integer, out fitted public.memory_hit[], out cut jsonb)
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- Tokens of a hit besides its text: ids, scores, tags and the names of the fields.
   frame_tokens constant integer := 150;
@@ -22511,20 +21553,19 @@ begin
   end loop;
   cut := jsonb_build_object(
     'max_tokens', max_tokens, 'tokens', used, 'previews', previews, 'left_out', cardinality(hits) - cardinality(fitted));
-end
-$$;
-comment on function search.fit_hits is 'Trims hits to about max_tokens: contents become previews, the last hits first, and hits '
-  'that still do not fit are left out. cut: numbers of previews and of hits left out; null without a limit.';
+end $$;
+comment on function search.fit_hits is
+  'Trims hits to about max_tokens: contents become previews, the last hits first, and hits that still do not fit are left out. '
+  'cut: numbers of previews and of hits left out; null without a limit.';
 grant execute on function search.token_estimate, search.fit_hits to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/170-fit-hits.sql
---! Included 150-search/180-open-search.sql
+--! EndIncluded 220-search/170-fit-hits.sql
+--! Included 220-search/180-open-search.sql
 -- The beginning of a search: arguments are checked, and its mode, languages and settings are decided.
 -- search_memory(), memory_find and recall_lessons() call open_search().
 create function search.check_search(
   query text, k integer, mode text, tags_match text, since timestamptz, until timestamptz, threshold real, min_relevance real,
   packet_id uuid, as_of timestamptz, max_tokens integer, filters jsonb, needs_filter boolean default true) returns void
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 begin
   if query is not null and identity.is_blank(query) then
     perform identity.raise_error('L9VAL', 'query: must not be blank', 'query');
@@ -22559,16 +21600,14 @@ begin
     perform identity.raise_error('L9VAL',
       'query: give a query, the packet_id of a memory to find similar ones, or a filter such as since, until or tags', 'query');
   end if;
-end
-$$;
+end $$;
 comment on function search.check_search is
   'Raises L9VAL or L9LIM, naming the field, for arguments that are not valid. needs_filter: without a query there must be one.';
 
 -- A hybrid search without a usable vector becomes a lexical one and says so in a notice; a semantic search raises an
 -- error, because nothing would be left of it.
 create function search.choose_mode(request search.search_request) returns search.search_request
-language plpgsql stable set search_path = pg_catalog, extensions
-as $$
+language plpgsql stable set search_path = pg_catalog, extensions as $$
 begin
   request.mode := case
     when request.query is null and request.like_packet_id is null then 'recent' else request.requested_mode end;
@@ -22599,8 +21638,7 @@ begin
   end if;
   request.vector := case when request.mode in ('hybrid', 'semantic') then request.vector end;
   return request;
-end
-$$;
+end $$;
 comment on function search.choose_mode is
   'The mode that a search runs in. Raises L9VAL if mode semantic was requested and there is no vector.';
 
@@ -22608,22 +21646,18 @@ comment on function search.choose_mode is
 create function search.is_stale(query_vector extensions.vector, model text, retry_for text[]) returns boolean
 language sql stable set search_path = ''
 return query_vector is not null and 'model' = any (retry_for) and model is distinct from embeddings.serving_model();
-
 comment on function search.is_stale is
   'Whether the vector of a query is of a model that does not serve, and the caller can make another.';
 
-create function search.query_languages(settings public.search_settings, language text)
-returns text[]
-language plpgsql stable parallel safe set search_path = ''
-as $$
+create function search.query_languages(settings public.search_settings, language text) returns text[]
+language plpgsql stable parallel safe set search_path = '' as $$
 begin
   if language <> all (words.languages()) then
     perform identity.raise_error('L9VAL', format('language: must be one of %s', array_to_string(words.languages(), ', ')),
       'language');
   end if;
   return case when language is null then settings.languages else array[language] end;
-end
-$$;
+end $$;
 comment on function search.query_languages is 'The languages in which a query is matched: the given one, or the tenant''s.';
 
 -- Fills the request in an order that matters: more_like_this() brings the vector that choose_mode() looks for, and
@@ -22633,8 +21667,7 @@ create function search.open_search(query text, k integer, filters jsonb, scopes 
   since timestamptz default null, until timestamptz default null, threshold real default null, packet_id uuid default null,
   as_of timestamptz default null, is_explained boolean default false, language text default null, min_relevance real default null,
   branch text default null, needs_filter boolean default true) returns search.search_request
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   request search.search_request;
 begin
@@ -22674,25 +21707,20 @@ begin
       else 0 end);
   request.buckets := search.searched_buckets(request.caller);
   return request;
-end
-$$;
-
+end $$;
 comment on function search.open_search is
-  'Begins a search: checks its arguments and decides its mode. Conditions are added by the function that calls it. '
-  'Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
-
-grant execute on function
-  search.is_stale, search.query_languages, search.check_search, search.choose_mode, search.open_search
-to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/180-open-search.sql
---! Included 150-search/185-words-for-vector.sql
+  'Begins a search: checks its arguments and decides its mode. Conditions are added by the function that calls it. Errors: '
+  'L9VAL, L9LIM, L9OWN, L9AUT.';
+grant execute on function search.is_stale, search.query_languages, search.check_search, search.choose_mode, search.open_search to
+  l9_agent, l9_admin, l9_platform_admin;
+--! EndIncluded 220-search/180-open-search.sql
+--! Included 220-search/185-words-for-vector.sql
 -- The text that the vector of a query is made of. The gateway asks words_for_vector() before it calls the embedding
 -- model for a search.
 create function search.recent_speakers(project_id text) returns text[]
 language plpgsql stable set search_path = '' set enable_seqscan = off
 -- The plan does not depend on the project, and planning takes longer than reading the rows.
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   max_memories constant integer := 100;
   own_tenant constant uuid := identity.current_tenant_id();
@@ -22702,20 +21730,17 @@ begin
     from unnest((identity.require_identity()).readable_scopes) as s (scope)
     cross join lateral (
       select p.speaker from public.packet_store p
-      where p.tenant_id = own_tenant and p.scope = s.scope and p.project_id = recent_speakers.project_id
-      order by p.packet_id desc
+      where p.tenant_id = own_tenant and p.scope = s.scope and p.project_id = recent_speakers.project_id order by p.packet_id desc
       limit max_memories
     ) n
     where n.speaker is not null);
-end
-$$;
+end $$;
 comment on function search.recent_speakers is 'Who speaks in the newest 100 memories of each scope, in lower case.';
 
 -- Weighs the words of the query among the memories of the project; a weight below that of common_word_share marks a
 -- word as common, and common names are left out.
 create function search.words_for_vector(query text, project_id text) returns text
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   -- Among a handful of memories any word can be in most of them.
   least_memories constant integer := 20;
@@ -22750,21 +21775,20 @@ begin
   where w.lexemes = '{}' or not w.lexemes <@ common
     or t.token !~ '^[[:upper:]]' and substring(lower(t.token) from '[[:alnum:]]+') <> all (speakers);
   return case when search.query_words(answer, settings.languages) <> '{}' then answer else words_for_vector.query end;
-end
-$$;
-comment on function search.words_for_vector is 'The text of which the gateway makes the vector of a query: the query without the '
-  'names (words with a capital, and speakers of one word in any case of letters) that most memories of the project have '
-  '(common_word_share of the settings), such as those of the people who speak in it, because they would draw the vector to all '
-  'memories alike. The words'' part of a search keeps them. The query itself without a project, among fewer than 20 memories, or '
-  'if nothing else were left. Only memories that the caller may read are counted.';
+end $$;
+comment on function search.words_for_vector is
+  'The text of which the gateway makes the vector of a query: the query without the names (words with a capital, and speakers of '
+  'one word in any case of letters) that most memories of the project have (common_word_share of the settings), such as those of '
+  'the people who speak in it, because they would draw the vector to all memories alike. The words'' part of a search keeps '
+  'them. The query itself without a project, among fewer than 20 memories, or if nothing else were left. Only memories that the '
+  'caller may read are counted.';
 grant execute on function search.recent_speakers, search.words_for_vector to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/185-words-for-vector.sql
---! Included 150-search/190-more-like-this.sql
+--! EndIncluded 220-search/185-words-for-vector.sql
+--! Included 220-search/190-more-like-this.sql
 -- A search for memories similar to a given one: its words and its vector take the place of a query. open_search()
 -- calls it where packet_id is given.
 create function search.more_like_this(request search.search_request, packet_id uuid) returns search.search_request
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   found_words tsvector;
   dates tsvector;
@@ -22781,27 +21805,25 @@ begin
     from unnest(found_words) as w
     -- Identifiers and dates have no positions. What happened on the same day is not alike.
     where w.positions is not null or not coalesce(w.lexeme = any (tsvector_to_array(dates)), false)
-    order by coalesce(cardinality(w.positions), 1) desc, length(w.lexeme) desc, w.lexeme collate "C"
-    limit 25);
+    order by coalesce(cardinality(w.positions), 1) desc, length(w.lexeme) desc, w.lexeme collate "C" limit 25);
   request.query := nullif(array_to_string(request.lexemes, ' '), '');
   select e.vector, e.model into request.vector, request.model
   from public.memory_embeddings e
   join public.embedding_models m on m.model = e.model and m.state = 'serving'
   where e.packet_id = more_like_this.packet_id and e.embedding_type = 'content' and e.chunk_index = 0;
   return request;
-end
-$$;
-comment on function search.more_like_this is 'A search for the 25 most frequent words of a memory, as they are stored, and for '
-  'its vector. Raises L9OWN if the memory does not exist or is not visible.';
+end $$;
+comment on function search.more_like_this is
+  'A search for the 25 most frequent words of a memory, as they are stored, and for its vector. Raises L9OWN if the memory does '
+  'not exist or is not visible.';
 grant execute on function search.more_like_this to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/190-more-like-this.sql
---! Included 150-search/200-find-hits.sql
+--! EndIncluded 220-search/190-more-like-this.sql
+--! Included 220-search/200-find-hits.sql
 -- Runs the retrievers that the mode of a search asks for, and hands their answers to fuse(). search_memory(),
 -- recall_lessons() and memory_find call it once they have narrowed the request.
 create function search.find_hits(request search.search_request, related search.ranked_memories default null)
 returns search.ranked_hits
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   uses_contexts boolean := request.as_of is null and (request.settings).context_weight > 0
     and request.context_ids is distinct from '{}';
@@ -22852,17 +21874,15 @@ begin
   answer.lexemes := request.lexemes;
   answer.word_weights := request.word_weights;
   return answer;
-end
-$$;
+end $$;
 comment on function search.find_hits is 'Runs the retrievers of the mode, and fuses their answers with those of the graph.';
 grant execute on function search.find_hits to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/200-find-hits.sql
---! Included 150-search/210-close-search.sql
+--! EndIncluded 220-search/200-find-hits.sql
+--! Included 220-search/210-close-search.sql
 -- How a search and memory_find end: the standing of the hits, the audit row and the access log. The hits are those of either
 -- function.
 create function search.log_hits(hits anyarray, audit_id uuid) returns anyarray
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   access_ids uuid[];
 begin
@@ -22877,13 +21897,11 @@ begin
     hits[place].access_id := access_ids[place];
   end loop;
   return hits;
-end
-$$;
+end $$;
 comment on function search.log_hits is 'Writes hits (memory_hit or found_memory) to the access log; adds each one''s access_id.';
 
 create function search.place_hits(hits anyarray, as_of timestamptz default null) returns anyarray
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   answer hits%type := '{}';
   placed standing.placed_hit;
@@ -22900,13 +21918,11 @@ begin
     answer[place].explanation := answer[place].explanation || placed.explanation;
   end loop;
   return answer;
-end
-$$;
+end $$;
 comment on function search.place_hits is 'Adds the standing to hits (memory_hit or found_memory); successors come first.';
 
 create function search.audit_search(request search.search_request, ids uuid[], query text, more jsonb) returns uuid
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 begin
   return audit.audit_read('SEARCH', jsonb_build_object(
     'query_sha256', encode(sha256(convert_to(audit_search.query, 'UTF8')), 'hex'), 'min_relevance', request.min_relevance,
@@ -22918,12 +21934,10 @@ begin
     project_id => request.project_id,
     scope => case when cardinality(request.requested_scopes) = 1 then request.requested_scopes[1] end,
     query => audit_search.query);
-end
-$$;
+end $$;
 comment on function search.audit_search is 'Writes the audit row of a search that returns these memories; returns its id.';
 
-create function search.words_notice(lexemes text[], mode text) returns text
-language sql immutable parallel safe
+create function search.words_notice(lexemes text[], mode text) returns text language sql immutable parallel safe
 return case when lexemes = '{}' then
   'The query has only common words or signs, which are not looked for'
   || case when mode = 'hybrid' then ': searched by meaning only.' else '; name what you are looking for.' end end;
@@ -22931,8 +21945,7 @@ comment on function search.words_notice is 'Tells that a query has no words that
 
 -- Trims before it writes, so that the audit row and the access log name the hits that the caller is really shown.
 create function search.close_search(request search.search_request, ranked search.ranked_hits) returns public.search_result
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   trimmed record := search.fit_hits(search.place_hits(ranked.hits, request.as_of), request.max_tokens);
   -- For a memory like another, the query is made of that memory's words and is not logged.
@@ -22958,47 +21971,24 @@ begin
       request.threshold)
     || jsonb_strip_nulls(jsonb_build_object('like', request.like_packet_id, 'as_of', request.as_of))));
   return result;
-end
-$$;
+end $$;
 comment on function search.close_search is 'Ends a search: standing, trimming, searched, audit row and access log.';
 grant execute on function search.words_notice, search.place_hits, search.log_hits, search.audit_search, search.close_search
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/210-close-search.sql
---! Included 150-search/220-search-memory.sql
+--! EndIncluded 220-search/210-close-search.sql
+--! Included 220-search/220-search-memory.sql
 -- The operation search_memory. It turns the arguments into the conditions of a request, and calls the steps of the
 -- other files in order: open, narrow, find, close.
 
 create function public.search_memory(
-  query text default null,
-  k integer default 10,
-  mode text default 'hybrid',
-  scopes text[] default null,
-  project_id text default null,
-  kinds text[] default null,
-  tags text[] default null,
-  tags_match text default 'any',
-  since timestamptz default null,
-  until timestamptz default null,
-  thread_id text default null,
-  creator text default null,
-  threshold real default null,
-  query_vector extensions.vector default null,
-  model text default null,
-  packet_id uuid default null,
-  as_of timestamptz default null,
-  explain boolean default false,
-  max_tokens integer default null,
-  speaker text default null,
-  language text default null,
-  min_relevance real default null,
-  "where" jsonb default null,
-  branch text default null,
-  include_archived boolean default false,
-  retry_for text[] default '{}'
-)
-returns public.search_result
-language plpgsql volatile set search_path = pg_catalog, extensions
-as $$
+  query text default null, k integer default 10, mode text default 'hybrid', scopes text[] default null,
+  project_id text default null, kinds text[] default null, tags text[] default null, tags_match text default 'any',
+  since timestamptz default null, until timestamptz default null, thread_id text default null, creator text default null,
+  threshold real default null, query_vector extensions.vector default null, model text default null, packet_id uuid default null,
+  as_of timestamptz default null, explain boolean default false, max_tokens integer default null, speaker text default null,
+  language text default null, min_relevance real default null, "where" jsonb default null, branch text default null,
+  include_archived boolean default false, retry_for text[] default '{}') returns public.search_result
+language plpgsql volatile set search_path = pg_catalog, extensions as $$
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;
@@ -23079,27 +22069,23 @@ begin
     ranked := search.find_hits(request);
   end if;
   return search.close_search(request, ranked);
-end
-$$;
-
+end $$;
 comment on function public.search_memory is
-  'Finds memories that the caller may read, best first: by words, by meaning (query_vector, made by model; without '
-  'it a hybrid search is a lexical one), by both or by relations (graph). Without a query: those similar to '
-  'packet_id, or the newest that match the filters. k: 1 to 100. project_id, branch: also those without one. '
-  'max_tokens: from 500. retry_for {model}: with a vector of a model that does not serve nothing is searched, and '
-  'searched.retry says so. Audited, except then. Errors: L9VAL, L9LIM, L9OWN, L9AUT.';
-
+  'Finds memories that the caller may read, best first: by words, by meaning (query_vector, made by model; without it a hybrid '
+  'search is a lexical one), by both or by relations (graph). Without a query: those similar to packet_id, or the newest that '
+  'match the filters. k: 1 to 100. project_id, branch: also those without one. max_tokens: from 500. retry_for {model}: with a '
+  'vector of a model that does not serve nothing is searched, and searched.retry says so. Audited, except then. Errors: L9VAL, '
+  'L9LIM, L9OWN, L9AUT.';
 grant execute on function public.search_memory to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/220-search-memory.sql
---! Included 150-search/230-find-where.sql
+--! EndIncluded 220-search/220-search-memory.sql
+--! Included 220-search/230-find-where.sql
 -- Memories by conditions on their fields, for lists. The gateway calls find_where() for the argument where of GraphQL
 -- connections.
 create type search.where_matches as (packet_ids uuid[], notice text);
 comment on type search.where_matches is 'Memories with certain fields. notice: a sentence for the caller if there may be more.';
 
 create function search.find_where("where" jsonb) returns search.where_matches
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   request search.search_request;
   source search.search_source;
@@ -23121,19 +22107,13 @@ begin
     answer.notice := search.where_notice();
   end if;
   return answer;
-end
-$$;
-comment on function search.find_where is 'The memories that the caller may read and whose fields satisfy a where, for lists: '
-  'through an index of one of the fields, or else by looking at each, at most at the newest 20,000.';
+end $$;
+comment on function search.find_where is
+  'The memories that the caller may read and whose fields satisfy a where, for lists: through an index of one of the fields, or '
+  'else by looking at each, at most at the newest 20,000.';
 grant execute on function search.find_where to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 150-search/230-find-where.sql
---! Included 155-find/000-schema.sql
-create schema find;
-comment on schema find is 'memory_find: routes, the ranking, confidence and suggestions. Not exposed over GraphQL; callers may '
-  'execute only the functions that are granted to them one by one.';
-grant usage on schema find to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 155-find/000-schema.sql
---! Included 155-find/010-find-settings.sql
+--! EndIncluded 220-search/230-find-where.sql
+--! Included 230-find/010-find-settings.sql
 -- How memory_find weighs its hits in a tenant: a row only for a tenant that changed a default. set_find_settings()
 -- writes it; rank_hits() reads it by current_settings().
 create table public.find_settings (
@@ -23172,20 +22152,17 @@ create trigger _500_audit after insert or update on public.find_settings
     '', 'match_weight', 'recency_weight', 'proximity_weight', 'citation_weight', 'half_life_days');
 
 create function find.default_settings() returns public.find_settings
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   return jsonb_populate_record(null::public.find_settings, '{
     "match_weight": 0.4, "recency_weight": 0.3, "proximity_weight": 0.2, "citation_weight": 0.1, "half_life_days": {
       "default": 90, "decision": 365, "runbook": 365, "document": 365, "section": 365, "ddl": 365, "release_note": 180,
       "todo": 30, "pr_context": 14, "event": 14}}');
-end
-$$;
+end $$;
 comment on function find.default_settings is 'The defaults of all tenants. They stand only here.';
 
 create function find.current_settings() returns public.find_settings
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   settings public.find_settings;
 begin
@@ -23194,31 +22171,27 @@ begin
     settings := find.default_settings();
   end if;
   return settings;
-end
-$$;
+end $$;
 comment on function find.current_settings is 'The settings of the caller''s tenant, or else the defaults, without tenant_id.';
 grant execute on function find.default_settings, find.current_settings to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 155-find/010-find-settings.sql
---! Included 155-find/020-set-find-settings.sql
+--! EndIncluded 230-find/010-find-settings.sql
+--! Included 230-find/020-set-find-settings.sql
 -- Administrators change the weights of memory_find in their tenant here, over GraphQL and psql.
 create function find.check_settings(settings public.find_settings) returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   perform search.check_weights(to_jsonb(settings), '{match_weight,recency_weight,proximity_weight,citation_weight}');
   if settings.match_weight + settings.recency_weight + settings.proximity_weight + settings.citation_weight = 0 then
     perform identity.raise_error('L9VAL', 'match_weight: one of the four weights must be above 0', 'match_weight');
   end if;
-end
-$$;
+end $$;
 comment on function find.check_settings is 'Raises L9VAL, naming the field, if a setting is out of range.';
 
 -- Inserts the defaults first and locks the row, so that two administrators who change different weights at once both succeed.
 create function public.set_find_settings(match_weight real default null, recency_weight real default null,
   proximity_weight real default null, citation_weight real default null, half_life_days jsonb default null,
   tenant_id uuid default null) returns public.find_settings
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_find_settings.tenant_id);
   settings public.find_settings := find.default_settings();
@@ -23236,18 +22209,16 @@ begin
   settings.updated_at := clock_timestamp();
   update public.find_settings s set (
     tenant_id, match_weight, recency_weight, proximity_weight, citation_weight, half_life_days, updated_at) = (select settings.*)
-  where s.tenant_id = admin.target_tenant_id
-  returning s.* into settings;
+  where s.tenant_id = admin.target_tenant_id returning s.* into settings;
   return settings;
-end
-$$;
+end $$;
 comment on function public.set_find_settings is
   'Changes the given weights and half-lives of memory_find in a tenant, from the next call on. The weights count relative to '
   'their sum. Arguments left out, and half-lives of kinds not named, stay as they are. For admins whose token covers all scopes '
   'and projects. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: this function is the only way to change settings.';
 grant execute on function public.set_find_settings to l9_admin, l9_platform_admin;
---! EndIncluded 155-find/020-set-find-settings.sql
---! Included 155-find/030-score.sql
+--! EndIncluded 230-find/020-set-find-settings.sql
+--! Included 230-find/030-score.sql
 -- The ranking of memory_find. These functions are pure: the same arguments give the same score, in any tenant and at any time.
 -- They set no search_path, so that they are inlined; their bodies were parsed when they were created.
 create function find.proximity(project_id text, branch text, org_id uuid, asked_project text, asked_branch text, own_org uuid)
@@ -23272,13 +22243,14 @@ language sql immutable parallel safe
 return ((weights.match_weight * matches + weights.recency_weight * recency
     + weights.proximity_weight * proximity + weights.citation_weight * citations)
   / (weights.match_weight + weights.recency_weight + weights.proximity_weight + weights.citation_weight))::real;
-comment on function find.score is 'The score of a hit of memory_find, from 0 to 1: by default 0.4 × matches + 0.3 × recency + '
-  '0.2 × proximity + 0.1 × citations. matches: the score of words (fast), of words and meaning (hybrid, deep) or of the path '
-  '(graph), relative to this search; recency: search.recency() of the event''s age and the half-life of the kind; proximity: '
-  'find.proximity(); citations: find.citation_share(). Each is from 0 to 1, and the weights count relative to their sum.';
+comment on function find.score is
+  'The score of a hit of memory_find, from 0 to 1: by default 0.4 × matches + 0.3 × recency + 0.2 × proximity + 0.1 × citations. '
+  'matches: the score of words (fast), of words and meaning (hybrid, deep) or of the path (graph), relative to this search; '
+  'recency: search.recency() of the event''s age and the half-life of the kind; proximity: find.proximity(); citations: '
+  'find.citation_share(). Each is from 0 to 1, and the weights count relative to their sum.';
 grant execute on function find.proximity, find.citation_share, find.score to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 155-find/030-score.sql
---! Included 155-find/040-confidence.sql
+--! EndIncluded 230-find/030-score.sql
+--! Included 230-find/040-confidence.sql
 -- How likely a hit of memory_find is relevant: a formula that was fitted to judged hits. rank_hits() calls it for the
 -- hits that it returns.
 
@@ -23298,8 +22270,8 @@ comment on function find.confidence is
   'By logistic regressions of judged hits of Cranfield and QMSum and of hits of questions about another subject (npm run eval -- '
   'confidence); the path adds half of what is missing to 1, which was not measured. Low for all means that nothing fits.';
 grant execute on function find.confidence to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 155-find/040-confidence.sql
---! Included 155-find/050-find-types.sql
+--! EndIncluded 230-find/040-confidence.sql
+--! Included 230-find/050-find-types.sql
 -- The types of memory_find: what callers get (found_memory, find_suggestion, find_result), and what its steps hand on.
 create type public.found_memory as (packet_id uuid, access_id uuid, kind text, title text, snippet text, score real,
   confidence real, fields jsonb, is_cut boolean, scope text, project_id text, branch text, updated_at timestamptz,
@@ -23323,8 +22295,9 @@ comment on column public.found_memory.branch is 'Branch of the memory; null mean
 comment on column public.found_memory.updated_at is 'Time when the memory was last changed.';
 comment on column public.found_memory.route_used is
   'How it was found: fast, hybrid, graph, deep, or newest if there was no query.';
-comment on column public.found_memory.standing is 'Whose word the memory is, and what has superseded it. A hit that is '
-  'superseded comes after those of the hits that superseded it.';
+comment on column public.found_memory.standing is
+  'Whose word the memory is, and what has superseded it. A hit that is superseded comes after those of the hits that superseded '
+  'it.';
 comment on column public.found_memory.explanation is
   'With explain: matches, recency, proximity and citations (each with its value from 0 to 1, its weight, and what it was made '
   'from), confidence (what it was computed from), search (as in search_memory) and, of a hit that comes after what superseded '
@@ -23332,8 +22305,9 @@ comment on column public.found_memory.explanation is
 
 create type public.find_suggestion as (reason text, value text, hits integer);
 comment on type public.find_suggestion is 'What to try instead of a call of memory_find that found little.';
-comment on column public.find_suggestion.reason is 'spelling: value is a corrected query. kind, branch: value is another kind or '
-  'branch. archived: there are archived memories, which include_archived finds; value is empty.';
+comment on column public.find_suggestion.reason is
+  'spelling: value is a corrected query. kind, branch: value is another kind or branch. archived: there are archived memories, '
+  'which include_archived finds; value is empty.';
 comment on column public.find_suggestion.value is 'The query, kind or branch to try.';
 comment on column public.find_suggestion.hits is
   'How many memories this finds by words, at most 100, among those that the caller may read.';
@@ -23344,11 +22318,10 @@ comment on type public.find_result is
 comment on column public.find_result.hits is 'The hits, best first.';
 comment on column public.find_result.suggestions is 'What to try instead, if fewer than three memories were found.';
 comment on column public.find_result.searched is
-  'mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), '
-  'scopes, projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant '
-  'than the min_relevance of the search settings), vectors (used, unavailable or not asked for), entities (those '
-  'that the query names, if relations were followed), cut (what max_tokens removed) and notice. With retry_for '
-  'possibly only retry: vector or model.';
+  'mode (the one asked for), route_used (fast, hybrid, graph, deep, newest, or two of them, one after the other), scopes, '
+  'projects, filters, k, candidates (their number), left_out (how many of the k best were less relevant than the min_relevance '
+  'of the search settings), vectors (used, unavailable or not asked for), entities (those that the query names, if relations '
+  'were followed), cut (what max_tokens removed) and notice. With retry_for possibly only retry: vector or model.';
 
 create type find.find_filter as (kinds text[], project_id text, branch text, scopes text[], since timestamptz, until timestamptz,
   "where" jsonb, hides_archived boolean);
@@ -23362,18 +22335,16 @@ comment on column find.candidates.relevances is
 comment on column find.candidates.paths is
   'The memories that state relations of the entities that the query names, with the confidence of the path.';
 comment on column find.candidates.considered is 'How many candidates these were chosen from.';
---! EndIncluded 155-find/050-find-types.sql
---! Included 155-find/060-choose-route.sql
+--! EndIncluded 230-find/050-find-types.sql
+--! Included 230-find/060-choose-route.sql
 -- Decides from the form of a query how memory_find searches for it. memory_find calls choose_route(), and its ranking
 -- looks for quoted phrases by the same functions.
-create function find.plain_text(text text) returns text
-language sql immutable parallel safe set search_path = ''
+create function find.plain_text(text text) returns text language sql immutable parallel safe set search_path = ''
 return pg_catalog.btrim(pg_catalog.regexp_replace(
   words.fold(pg_catalog.normalize(words.without_invisible(text), 'NFKC')), '\s+', ' ', 'g'));
 comment on function find.plain_text is 'A text in the form of words.fold(), with single spaces, in which phrases are looked for.';
 
-create function find.quoted_phrases(query text) returns text[]
-language sql immutable parallel safe set search_path = ''
+create function find.quoted_phrases(query text) returns text[] language sql immutable parallel safe set search_path = ''
 return array(
   select find.plain_text(coalesce(m.parts[1], m.parts[2]))
   from pg_catalog.regexp_matches(query, '"([^"]*[^"[:space:]][^"]*)"|“([^”]*[^”[:space:]][^”]*)”', 'g') as m (parts));
@@ -23385,8 +22356,7 @@ return not exists (
   select from pg_catalog.unnest(phrases) as p (phrase) where pg_catalog.strpos(find.plain_text(text), p.phrase) = 0);
 comment on function find.has_phrases is 'True if a text has all of these phrases, ignoring case, accents and white space.';
 
-create function find.looks_exact(query text) returns boolean
-language sql immutable parallel safe set search_path = ''
+create function find.looks_exact(query text) returns boolean language sql immutable parallel safe set search_path = ''
 return find.quoted_phrases(query) <> '{}' or (
   select pg_catalog.count(*) between 1 and 3 and pg_catalog.bool_and(
     words.has_identifiers(t.token)
@@ -23396,15 +22366,13 @@ return find.quoted_phrases(query) <> '{}' or (
   from pg_catalog.regexp_split_to_table(pg_catalog.btrim(query, e' \t\r\n'), '\s+') as t (token));
 comment on function find.looks_exact is 'True if a query has a quoted phrase, or is one to three identifiers or paths.';
 
-create function find.asks_for_relations(query text) returns boolean
-language sql immutable parallel safe
+create function find.asks_for_relations(query text) returns boolean language sql immutable parallel safe
 return query ~* ('\m(depend(s|ed|ing|ent|ents|ency|encies)?|rel(y|ies|ying)) (up)?on\M|\m(dependenc(y|ies)|dependents?) of\M'
   '|\m(relat(ed|es)|link(ed|s)|connect(ed|s)) (to|with)\M|\m(used|called|owned|affected|impacted|blocked|caused) by\M');
 comment on function find.asks_for_relations is 'True if a query asks how things are related, as in "what depends on billing?".';
 
 create function find.choose_route(query text, mode text) returns text
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 begin
   return case
     when query is null then 'newest'
@@ -23412,19 +22380,18 @@ begin
     when find.looks_exact(query) then 'fast'
     when find.asks_for_relations(query) and graph.named_entities(query, 8) <> '{}' then 'graph'
     else 'hybrid' end;
-end
-$$;
-comment on function find.choose_route is 'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query '
-  'looks exact, graph if it asks for relations of an entity that the caller knows, else hybrid. Without a query: newest.';
+end $$;
+comment on function find.choose_route is
+  'How a query is searched: in mode fast or deep as asked; in mode auto fast if the query looks exact, graph if it asks for '
+  'relations of an entity that the caller knows, else hybrid. Without a query: newest.';
 grant execute on function find.plain_text, find.quoted_phrases, find.has_phrases, find.looks_exact, find.asks_for_relations,
   find.choose_route to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 155-find/060-choose-route.sql
---! Included 155-find/070-open-find.sql
+--! EndIncluded 230-find/060-choose-route.sql
+--! Included 230-find/070-open-find.sql
 -- The beginning of memory_find: a request as open_search() makes it, changed to what find.rank_hits() needs.
 -- memory_find calls open_find() for each route; find.suggest() narrows to other filters.
 create function find.narrowed_to(request search.search_request, filter find.find_filter) returns search.search_request
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   fields constant packets.where_condition := packets.compile_where((filter)."where");
   field_conditions constant text := search.packet_conditions(
@@ -23450,16 +22417,14 @@ begin
     case when filter.since is not null then format('p."timestamp" >= %L', filter.since) end,
     case when filter.until is not null then format('p."timestamp" < %L', filter.until) end);
   return request;
-end
-$$;
+end $$;
 comment on function find.narrowed_to is 'Adds the conditions of a filter to a search.';
 
 -- The ranking comes later and looks at more than k hits, so the search is told to return more of them, without texts
 -- and without boosts of its own.
 create function find.open_find(query text, k integer, route text, filter find.find_filter, query_vector extensions.vector,
   model text, max_tokens integer, is_explained boolean) returns search.search_request
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   request search.search_request := search.open_search(
     query, k,
@@ -23490,16 +22455,14 @@ begin
     request.settings.speaker_boost := 0;
   end if;
   return find.narrowed_to(request, filter);
-end
-$$;
+end $$;
 comment on function find.open_find is 'Begins a search on a route: checks its arguments, and says which candidates are wanted.';
 grant execute on function find.narrowed_to, find.open_find to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 155-find/070-open-find.sql
---! Included 155-find/080-find-candidates.sql
+--! EndIncluded 230-find/070-open-find.sql
+--! Included 230-find/080-find-candidates.sql
 -- Runs the retrievers that a route of memory_find asks for. memory_find calls find_candidates().
 create function find.best_by_words(request search.search_request) returns find.candidates
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   -- Several times as many as are scored one by one, because the count can be old.
   many constant integer := 10 * request.max_scored;
@@ -23529,15 +22492,13 @@ begin
   answer.considered := coalesce(cardinality((scored.words).ids), 0);
   answer.request := request;
   return answer;
-end
-$$;
+end $$;
 comment on function find.best_by_words is 'The memories that match best by words, with BM25 scores relative to the best.';
 
 -- Route graph fuses only what the graph found; the other routes run find_hits(), to which deep gives the memories of
 -- the graph as one more retriever.
 create function find.best_of_all(request search.search_request, route text) returns find.candidates
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   matches search.graph_matches;
   ranked search.ranked_hits;
@@ -23571,8 +22532,7 @@ begin
   answer.left_out := ranked.left_out;
   answer.request := request;
   return answer;
-end
-$$;
+end $$;
 comment on function find.best_of_all is 'The memories that match best by words and meaning, relations, or all, or the newest.';
 
 create function find.find_candidates(request search.search_request, route text) returns find.candidates
@@ -23580,11 +22540,10 @@ language sql stable set search_path = ''
 return case route when 'fast' then find.best_by_words(request) else find.best_of_all(request, route) end;
 comment on function find.find_candidates is 'Runs the retrievers of a route.';
 grant execute on function find.best_by_words, find.best_of_all, find.find_candidates to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 155-find/080-find-candidates.sql
---! Included 155-find/090-rank-hits.sql
+--! EndIncluded 230-find/080-find-candidates.sql
+--! Included 230-find/090-rank-hits.sql
 -- Ranks the candidates of memory_find by find.score() and makes hits of the best. memory_find calls rank_hits() after each route.
-create function find.lean_fields(fields jsonb) returns jsonb
-language sql immutable parallel safe
+create function find.lean_fields(fields jsonb) returns jsonb language sql immutable parallel safe
 return (
   select coalesce(pg_catalog.jsonb_object_agg(f.key, case
     when pg_catalog.octet_length(f.value::text) <= 1000 then f.value
@@ -23602,8 +22561,7 @@ create function find.rank_hits(found find.candidates, route text, k integer) ret
 language plpgsql stable set search_path = pg_catalog, extensions set max_parallel_workers_per_gather = 0
   set enable_seqscan = off
 -- The plan does not depend on the request, and planning takes longer than running it.
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   max_citations constant integer := 1000;
   request constant search.search_request := found.request;
@@ -23642,8 +22600,7 @@ begin
            and packets.text_writer(m) not in (own.writer, 'job')
          limit max_citations)
         union all (select e.agent from public.fact_evidence e
-         where e.packet_id = f.packet_id and e.content_hash = own.content_hash and e.agent <> own.writer
-         limit max_citations)
+         where e.packet_id = f.packet_id and e.content_hash = own.content_hash and e.agent <> own.writer limit max_citations)
       ) a
     ) r
     -- An array holds its elements unpacked, so that this is done once instead of for each word of the query.
@@ -23662,8 +22619,7 @@ begin
     from matched m cross join ahead l
     -- The other routes have left out what is not relevant.
     where route <> 'fast' or m.word_share >= request.min_relevance
-    order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc
-    limit k
+    order by total desc, m.score desc, m."timestamp" desc, m.packet_id desc limit k
   ), shown as materialized (
     -- Most memories have nothing beside their content.
     select b.*, b.envelope ->> 'content' as content, f.all_fields,
@@ -23692,18 +22648,16 @@ begin
   left join public.memory_embeddings chunk on s.chunk_index > 0 and chunk.packet_id = s.packet_id
     and chunk.model = request.model and chunk.embedding_type = 'content' and chunk.chunk_index = s.chunk_index;
   return answer;
-end
-$$;
+end $$;
 comment on function find.rank_hits is
   'The k candidates with the highest find.score(), with snippets and what is shown of them. Citations count the agents other '
   'than its writer that cite it, among the first 1000 memories and facts that the caller may read.';
 grant execute on function find.lean_fields, find.rank_hits to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 155-find/090-rank-hits.sql
---! Included 155-find/100-suggest.sql
+--! EndIncluded 230-find/090-rank-hits.sql
+--! Included 230-find/100-suggest.sql
 -- What a caller may try instead, when little was found. Every word and count comes from rows that the caller may read.
 create function find.known_words(request search.search_request) returns text[]
-language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off
-as $$
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 set enable_seqscan = off as $$
 declare
   max_memories constant integer := 1000;
   max_texts constant integer := 300;
@@ -23718,8 +22672,7 @@ begin
       select p.title, p.tags, p.envelope ->> 'content' as content,
         row_number() over (order by p."timestamp" desc, p.packet_id desc) as place
       from public.packet_store p
-      where %s
-      order by p."timestamp" desc, p.packet_id desc
+      where %s order by p."timestamp" desc, p.packet_id desc
       limit %s) n$sql$, max_texts, max_characters, conditions, max_memories)
   into texts;
   texts := texts || array(
@@ -23735,10 +22688,10 @@ begin
     select distinct lower(w.word)
     from unnest(texts) as t (text) cross join regexp_split_to_table(t.text, '[^[:alnum:]]+') as w (word)
     where length(w.word) between 4 and 40 and w.word !~ '^[0-9]+$');
-end
-$$;
-comment on function find.known_words is 'Words of the titles and tags of the newest 1,000 memories that the caller may read, of '
-  'the beginnings of the newest 300, and of the entities that it may read, without repeats.';
+end $$;
+comment on function find.known_words is
+  'Words of the titles and tags of the newest 1,000 memories that the caller may read, of the beginnings of the newest 300, and '
+  'of the entities that it may read, without repeats.';
 
 create function find.are_neighbours(one text, other text) returns boolean
 language sql immutable parallel safe
@@ -23751,8 +22704,7 @@ comment on function find.are_neighbours is 'True if two lower-case letters of En
 
 -- Skips what both words begin and end with, and looks at the few letters that are left.
 create function find.is_one_slip(written text, meant text) returns boolean
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   longer constant integer := length(meant) - length(written);
   before integer := 0;
@@ -23779,8 +22731,7 @@ begin
   end if;
   return before + after = shorter - 1 and before > 0 and (after > 0 or length(written) > 5)
     and find.are_neighbours(substr(written, before + 1, 1), substr(meant, before + 1, 1));
-end
-$$;
+end $$;
 comment on function find.is_one_slip is 'True if two words differ by letters swapped, missing, added or of a neighbouring key.';
 
 create function find.correction_of(word text, known text[]) returns text
@@ -23797,16 +22748,15 @@ begin atomic
       find.is_one_slip(c.written, c.plain) as is_one_slip offset 0) m
   -- A short word resembles many others.
   where m.is_one_slip or m.similarity >= 0.4 and pg_catalog.length(word) >= 8
-  order by m.is_one_slip desc, m.similarity desc, c.candidate collate "C"
-  limit 1;
+  order by m.is_one_slip desc, m.similarity desc, c.candidate collate "C" limit 1;
 end;
-comment on function find.correction_of is 'The known word that was probably meant: one that is_one_slip() away or, of a word of '
-  'at least eight letters, the most similar one (pg_trgm, at least 0.4). Null if there is none.';
+comment on function find.correction_of is
+  'The known word that was probably meant: one that is_one_slip() away or, of a word of at least eight letters, the most similar '
+  'one (pg_trgm, at least 0.4). Null if there is none.';
 
 -- Only words that no memory of the search has are replaced, so that a rare word is never corrected to a frequent one.
 create function find.corrected(request search.search_request) returns text
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   max_words constant integer := 8;
   known text[];
@@ -23822,8 +22772,7 @@ begin
   for word in
     select lower(t.token) from regexp_split_to_table(left(request.query, 500), '[^[:alnum:]]+')
     with ordinality as t (token, place)
-    where length(t.token) between 4 and 40 and t.token !~ '[0-9]'
-    group by 1 order by min(t.place) limit max_words
+    where length(t.token) between 4 and 40 and t.token !~ '[0-9]' group by 1 order by min(t.place) limit max_words
   loop
     lexemes := words.of_query_in(word, request.languages);
     -- Stop words, and words that some memory has, are not misspelled.
@@ -23837,13 +22786,11 @@ begin
     end if;
   end loop;
   return nullif(answer, request.query);
-end
-$$;
+end $$;
 comment on function find.corrected is 'The query with unknown words replaced by their correction_of(); null if there is none.';
 
 create function find.matches_elsewhere(request search.search_request, max_matches integer) returns uuid[]
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   lexemes text[];
   tests tsquery[];
@@ -23863,14 +22810,12 @@ begin
     select p.packet_id from public.packet_store p
     where p.packet_id = any ((scored.words).ids[:request.k])
       and search.word_share(p.words, tests, scored.weights) >= request.min_relevance);
-end
-$$;
+end $$;
 comment on function find.matches_elsewhere is 'At most so many memories that match by words or, without a query, filters.';
 
 -- A memory that fails two of the conditions is left out, because leaving out one of them would not find it.
 create function find.count_elsewhere(ids uuid[], filter find.find_filter) returns public.find_suggestion[]
-language plpgsql stable set search_path = '' set enable_seqscan = off
-as $$
+language plpgsql stable set search_path = '' set enable_seqscan = off as $$
 declare
   max_suggestions constant integer := 3;
 begin
@@ -23889,22 +22834,19 @@ begin
         select case when c.is_other_kind then 'kind' when c.is_other_branch then 'branch' else 'archived' end as reason,
           case when c.is_other_kind then c.packet_type when c.is_other_branch then c.branch else '' end as value) o
       -- Where two conditions are not met, leaving out one of them finds nothing.
-      where c.is_other_kind::integer + c.is_other_branch::integer + c.is_archived::integer = 1
-      group by o.reason, o.value
+      where c.is_other_kind::integer + c.is_other_branch::integer + c.is_archived::integer = 1 group by o.reason, o.value
     )
     select row(c.reason, c.value, c.hits)::public.find_suggestion
     from counted c
-    where c.place <= max_suggestions
-    order by array_position(array['kind', 'branch', 'archived'], c.reason), c.place);
-end
-$$;
-comment on function find.count_elsewhere is 'How many of these memories are found if one condition is left out: the kinds, the '
-  'branch, or that archived ones are left out. At most three other kinds and three other branches.';
+    where c.place <= max_suggestions order by array_position(array['kind', 'branch', 'archived'], c.reason), c.place);
+end $$;
+comment on function find.count_elsewhere is
+  'How many of these memories are found if one condition is left out: the kinds, the branch, or that archived ones are left out. '
+  'At most three other kinds and three other branches.';
 
 -- One search with all conditions left out is enough as long as it finds fewer memories than its limit.
 create function find.found_elsewhere(request search.search_request, filter find.find_filter) returns uuid[]
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   max_matches constant integer := 100;
   wider find.find_filter := filter;
@@ -23939,14 +22881,13 @@ begin
     ids := ids || find.matches_elsewhere(find.narrowed_to(request, one_wider), max_matches);
   end if;
   return ids;
-end
-$$;
-comment on function find.found_elsewhere is 'The memories that a search finds if conditions are left out: by one search if they '
-  'are fewer than 100, otherwise by one search for each condition.';
+end $$;
+comment on function find.found_elsewhere is
+  'The memories that a search finds if conditions are left out: by one search if they are fewer than 100, otherwise by one '
+  'search for each condition.';
 
 create function find.suggest(request search.search_request, filter find.find_filter) returns public.find_suggestion[]
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   respelled search.search_request;
   corrected text;
@@ -23967,18 +22908,17 @@ begin
     end if;
   end if;
   return suggestions || find.count_elsewhere(find.found_elsewhere(request, filter), filter);
-end
-$$;
-comment on function find.suggest is 'What to try instead: a corrected spelling that finds something, and other kinds and '
-  'branches, and the archive, in which the query finds something, with how many memories each finds (at most 100).';
+end $$;
+comment on function find.suggest is
+  'What to try instead: a corrected spelling that finds something, and other kinds and branches, and the archive, in which the '
+  'query finds something, with how many memories each finds (at most 100).';
 grant execute on function find.known_words, find.are_neighbours, find.is_one_slip, find.correction_of, find.corrected,
   find.matches_elsewhere, find.count_elsewhere, find.found_elsewhere, find.suggest to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 155-find/100-suggest.sql
---! Included 155-find/110-fit-hits.sql
+--! EndIncluded 230-find/100-suggest.sql
+--! Included 230-find/110-fit-hits.sql
 -- Trims the hits of memory_find to the tokens that its caller has room for. close_find() calls it.
 create function find.fit_hits(hits public.found_memory[], max_tokens integer, out fitted public.found_memory[], out cut jsonb)
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   -- Tokens of a hit besides its snippet and fields: ids, scores and the names of the properties.
   frame_tokens constant integer := 130;
@@ -24014,18 +22954,16 @@ begin
   cut := jsonb_build_object(
     'max_tokens', max_tokens, 'tokens', used, 'without_fields', without_fields,
     'left_out', cardinality(hits) - cardinality(fitted));
-end
-$$;
+end $$;
 comment on function find.fit_hits is 'Trims hits to about max_tokens: fields of the last hits, then hits. cut: how many of each.';
 grant execute on function find.fit_hits to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 155-find/110-fit-hits.sql
---! Included 155-find/120-close-find.sql
+--! EndIncluded 230-find/110-fit-hits.sql
+--! Included 230-find/120-close-find.sql
 -- How memory_find ends, as a search does: search.place_hits(), the audit row and search.log_hits().
 create function find.close_find(
   found find.candidates, ranked find.ranked, suggestions public.find_suggestion[], k integer, mode text, routes text[])
 returns public.find_result
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   request constant search.search_request := found.request;
   trimmed record := find.fit_hits(search.place_hits(ranked.hits), request.max_tokens);
@@ -24048,41 +22986,27 @@ begin
     request, array(select h.packet_id from unnest(trimmed.fitted) as h), request.query,
     jsonb_build_object('mode', mode, 'route_used', route_used, 'k', k)));
   return result;
-end
-$$;
+end $$;
 comment on function find.close_find is 'Ends a call of memory_find: standing, trimming, searched, audit row and access log.';
 grant execute on function find.close_find to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 155-find/120-close-find.sql
---! Included 155-find/130-memory-find.sql
+--! EndIncluded 230-find/120-close-find.sql
+--! Included 230-find/130-memory-find.sql
 -- The operation memory_find: choose a route, run its retrievers, rank, and end. A route that finds little is followed
 -- by the route deep, and then by suggestions.
 
 create function public.memory_find(
-  query text default null,
-  kinds text[] default null,
-  project_id text default null,
-  branch text default null,
-  scopes text[] default null,
-  k integer default 10,
-  mode text default 'auto',
-  "where" jsonb default null,
-  since timestamptz default null,
-  until timestamptz default null,
-  max_tokens integer default null,
-  explain boolean default false,
-  query_vector extensions.vector default null,
-  model text default null,
-  include_archived boolean default false,
-  retry_for text[] default '{}'
-)
-returns public.find_result
-language plpgsql volatile set search_path = ''
-as $$
+  query text default null, kinds text[] default null, project_id text default null, branch text default null,
+  scopes text[] default null, k integer default 10, mode text default 'auto', "where" jsonb default null,
+  since timestamptz default null, until timestamptz default null, max_tokens integer default null, explain boolean default false,
+  query_vector extensions.vector default null, model text default null, include_archived boolean default false,
+  retry_for text[] default '{}') returns public.find_result
+language plpgsql volatile set search_path = '' as $$
 declare
   -- With fewer hits than these, auto goes on to deep, and other queries are suggested.
   few constant integer := 3;
   filter constant find.find_filter := row(
-    identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch), identity.given_list(scopes), since, until,
+    identity.given_list(kinds), identity.given_text(project_id), packets.one_branch(branch),
+    identity.given_list(scopes), since, until,
     "where", include_archived is not true);
   waits_for_vector constant boolean := query_vector is null and coalesce('vector' = any (retry_for), false);
   needs_vector constant public.find_result := row('{}', '{}', '{"retry": "vector"}');
@@ -24119,24 +23043,15 @@ begin
   return find.close_find(
     found, ranked, case when cardinality(ranked.hits) < least(few, k) then find.suggest(found.request, filter) else '{}' end, k,
     mode, routes);
-end
-$$;
-
+end $$;
 comment on function public.memory_find is
-  'Finds memories that the caller may read, ordered by find.score(): match, recency, nearness of project, '
-  'citations. Without a query: the newest that match. project_id, branch: also those without one. mode: auto, fast '
-  'or deep. k: 1 to 100. query_vector: made by model. retry_for {vector, model}: where a vector is needed, or is of '
-  'a model that does not serve, nothing is searched, and searched.retry says which. Audited, except then. Errors: L9VAL, L9LIM, L9AUT.';
-
+  'Finds memories that the caller may read, ordered by find.score(): match, recency, nearness of project, citations. Without a '
+  'query: the newest that match. project_id, branch: also those without one. mode: auto, fast or deep. k: 1 to 100. '
+  'query_vector: made by model. retry_for {vector, model}: where a vector is needed, or is of a model that does not serve, '
+  'nothing is searched, and searched.retry says which. Audited, except then. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function public.memory_find to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 155-find/130-memory-find.sql
---! Included 160-world-model/000-schema.sql
-create schema world_model;
-comment on schema world_model is 'The world model: an event log of insights, folded into entities. Not exposed over GraphQL; '
-  'callers may execute only the functions that are granted individually.';
-grant usage on schema world_model to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 160-world-model/000-schema.sql
---! Included 160-world-model/010-limits.sql
+--! EndIncluded 230-find/130-memory-find.sql
+--! Included 240-world-model/010-limits.sql
 -- Limits and forms that several tables and functions of this chapter share.
 create function world_model.max_description_bytes() returns integer language sql immutable parallel safe return 1000;
 
@@ -24145,8 +23060,8 @@ language sql immutable parallel safe return value ~ '^\d{1,9}$';
 comment on function world_model.max_description_bytes is 'The maximum length of the description of a snapshot, in bytes.';
 comment on function world_model.is_version_number is 'True for a version number; another text must be the id of a snapshot.';
 grant execute on function world_model.max_description_bytes, world_model.is_version_number to l9_agent, l9_admin;
---! EndIncluded 160-world-model/010-limits.sql
---! Included 160-world-model/015-world-model-settings.sql
+--! EndIncluded 240-world-model/010-limits.sql
+--! Included 240-world-model/015-world-model-settings.sql
 -- Whether facts change the world models of a tenant. Administrators set it over GraphQL and psql, and the triggers of
 -- facts ask takes_facts().
 create table public.world_model_settings (
@@ -24154,8 +23069,9 @@ create table public.world_model_settings (
   takes_facts boolean not null default true,
   updated_at timestamptz not null default now()
 );
-comment on table public.world_model_settings is 'Whether facts change the world models of a tenant. Only a tenant that changed '
-  'the default has a row. set_world_model_settings() writes it.';
+comment on table public.world_model_settings is
+  'Whether facts change the world models of a tenant. Only a tenant that changed the default has a row. '
+  'set_world_model_settings() writes it.';
 comment on column public.world_model_settings.tenant_id is 'The tenant.';
 comment on column public.world_model_settings.takes_facts is
   'True (the default) if facts that are extracted, or asserted with into_world, change the world model of their readers.';
@@ -24171,8 +23087,7 @@ create trigger _500_audit after insert or update on public.world_model_settings
 
 create function public.set_world_model_settings(takes_facts boolean, tenant_id uuid default null)
 returns public.world_model_settings
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_world_model_settings.tenant_id);
   saved public.world_model_settings;
@@ -24187,49 +23102,45 @@ begin
     do update set takes_facts = excluded.takes_facts, updated_at = clock_timestamp()
   returning s.* into saved;
   return saved;
-end
-$$;
+end $$;
 comment on function public.set_world_model_settings is
   'Sets whether facts change the world models of a tenant (by default the caller''s own), from the next fact on. Values that '
   'facts brought into a world before stay there; they still go with their memories and with a retraction. For admins with an '
   'unlimited token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes settings.';
 grant execute on function public.set_world_model_settings to l9_admin, l9_platform_admin;
 
-create function world_model.takes_facts(tenant_id uuid) returns boolean
-language sql stable set search_path = ''
+create function world_model.takes_facts(tenant_id uuid) returns boolean language sql stable set search_path = ''
 return coalesce((select s.takes_facts from public.world_model_settings s where s.tenant_id = takes_facts.tenant_id), true);
 comment on function world_model.takes_facts is 'True if facts change the world models of this tenant.';
---! EndIncluded 160-world-model/015-world-model-settings.sql
---! Included 160-world-model/020-worlds.sql
+--! EndIncluded 240-world-model/015-world-model-settings.sql
+--! Included 240-world-model/020-worlds.sql
 -- The version counter of each world. Whatever changes a world takes its next version or its lock here first, so that
 -- changes of one world follow one another.
 create table world_model.worlds (
   audience_id uuid primary key,
   state_version integer not null default 0
 );
-comment on table world_model.worlds is 'The current version number of each world. It is a table of its own so that no version '
-  'number is used twice, even after updates were erased.';
+comment on table world_model.worlds is
+  'The current version number of each world. It is a table of its own so that no version number is used twice, even after '
+  'updates were erased.';
 comment on column world_model.worlds.state_version is
   'The current version of the world. A transaction that changes the world locks this row.';
 call identity.keep_private('world_model.worlds',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
 
 create function world_model.lock_world(audience_id uuid) returns integer
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   version integer;
 begin
   insert into world_model.worlds (audience_id) values (lock_world.audience_id) on conflict do nothing;
   select w.state_version into version from world_model.worlds w where w.audience_id = lock_world.audience_id for update;
   return version;
-end
-$$;
+end $$;
 comment on function world_model.lock_world is 'Locks a world until the transaction ends; returns its version, 0 if new.';
 
 create function world_model.take_next_version(audience_id uuid, expected_version integer) returns integer
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   version integer := world_model.lock_world(audience_id);
 begin
@@ -24239,11 +23150,10 @@ begin
   end if;
   update world_model.worlds w set state_version = version + 1 where w.audience_id = take_next_version.audience_id;
   return version + 1;
-end
-$$;
+end $$;
 comment on function world_model.take_next_version is 'Takes a world''s next version and locks it; else raises L9VAL.';
---! EndIncluded 160-world-model/020-worlds.sql
---! Included 160-world-model/030-removed-entities.sql
+--! EndIncluded 240-world-model/020-worlds.sql
+--! Included 240-world-model/030-removed-entities.sql
 -- The last versions of entities that were removed. A trigger of world_model_entities writes it; recompute_world() and
 -- merge_into_entity() read it when an entity comes back.
 create table world_model.removed_entities (
@@ -24253,28 +23163,30 @@ create table world_model.removed_entities (
   primary key (audience_id, entity_key)
 );
 alter table world_model.removed_entities alter column entity_key set statistics 0;
-comment on table world_model.removed_entities is 'The last version of each removed entity, kept while an update still names the '
-  'entity: if the entity comes back, its version numbers continue.';
+comment on table world_model.removed_entities is
+  'The last version of each removed entity, kept while an update still names the entity: if the entity comes back, its version '
+  'numbers continue.';
 comment on column world_model.removed_entities.entity_key is 'The name of the entity, normalised as in entity_id_normalized.';
 comment on column world_model.removed_entities.version is 'The last version that the entity had.';
 call identity.keep_private('world_model.removed_entities',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
---! EndIncluded 160-world-model/030-removed-entities.sql
---! Included 160-world-model/040-stale-worlds.sql
+--! EndIncluded 240-world-model/030-removed-entities.sql
+--! Included 240-world-model/040-stale-worlds.sql
 -- A list that is empty outside a statement: the row trigger that moves updates with their memories notes worlds here,
 -- and the statement trigger recomputes each of them once.
 create table world_model.stale_worlds (
   audience_id uuid not null,
   state_version integer
 );
-comment on table world_model.stale_worlds is 'Worlds to recompute before the statement that moves memories ends. A row trigger '
-  'inserts them; a statement trigger deletes and recomputes them.';
+comment on table world_model.stale_worlds is
+  'Worlds to recompute before the statement that moves memories ends. A row trigger inserts them; a statement trigger deletes '
+  'and recomputes them.';
 comment on column world_model.stale_worlds.state_version is
   'The version of an update that left the world; null when updates were added or their expiry changed.';
 call identity.keep_private('world_model.stale_worlds',
   functions => 'Only functions of the owner read and write it; they take the world from a memory that the caller may read.');
---! EndIncluded 160-world-model/040-stale-worlds.sql
---! Included 160-world-model/050-world-model-updates.sql
+--! EndIncluded 240-world-model/040-stale-worlds.sql
+--! Included 240-world-model/050-world-model-updates.sql
 -- The event log of worlds, from which all else in this chapter is computed. apply_world_update(), restore_world() and
 -- facts add rows; callers read them over GraphQL.
 create table public.world_model_updates (
@@ -24314,8 +23226,9 @@ create index world_model_updates_readers_idx on public.world_model_updates (tena
 create index world_model_updates_fact_idx on public.world_model_updates (fact_id) where fact_id is not null;
 create index world_model_updates_restores_idx on public.world_model_updates (audience_id, state_version_after)
   where restored_versions is not null;
-comment on table public.world_model_updates is 'Event log of a world, one insight a row. The current state of the world is the '
-  'fold of these rows in version order, an administrator''s before an agent''s, and nothing else.';
+comment on table public.world_model_updates is
+  'Event log of a world, one insight a row. The current state of the world is the fold of these rows in version order, an '
+  'administrator''s before an agent''s, and nothing else.';
 comment on column public.world_model_updates.update_id is 'UUID version 7.';
 comment on column public.world_model_updates.source_packet is
   'The memory that the insight comes from. When it is deleted, this row is deleted too and its changes are undone.';
@@ -24325,16 +23238,18 @@ comment on column public.world_model_updates.insight_type is
   'The type of the insight, a lower-case word. An update of type restore takes the world back to restored_version.';
 comment on column public.world_model_updates.fact_id is
   'The fact whose value the update brings into the world; null for an insight.';
-comment on column public.world_model_updates.entities is 'The changes, one object for each entity: entity_id, entity_type, '
-  'attributes (merged key by key; null removes a key), confidence, delete (true removes the entity).';
+comment on column public.world_model_updates.entities is
+  'The changes, one object for each entity: entity_id, entity_type, attributes (merged key by key; null removes a key), '
+  'confidence, delete (true removes the entity).';
 comment on column public.world_model_updates.content is 'The insight in words.';
 comment on column public.world_model_updates.confidence is 'The confidence in the insight, from 0 to 1.';
 comment on column public.world_model_updates.agent is
   'The creator name of the agent whose statement it is; of an update by a fact, of the agent that states the fact.';
 comment on column public.world_model_updates.is_from_admin is
   'True if that agent was an administrator when it made the statement.';
-comment on column public.world_model_updates.outranked is 'What did not change the world because an administrator had set it: '
-  'objects of entity_id and keys, with names of attributes, entity_type or delete.';
+comment on column public.world_model_updates.outranked is
+  'What did not change the world because an administrator had set it: objects of entity_id and keys, with names of attributes, '
+  'entity_type or delete.';
 comment on column public.world_model_updates.restored_version is
   'For a restore: the version that the world went back to. Null for other updates.';
 comment on column public.world_model_updates.restored_versions is
@@ -24355,25 +23270,22 @@ call secrets.guard_table('public.world_model_updates',
   array['correlation_id', 'session_id', 'trace_id', 'insight_type', 'agent'], redacts => false);
 
 create function world_model.tg_world_model_updates__recompute() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions)
   from (
     select o.audience_id, array_agg(o.state_version_after) as lost_versions
     from old_rows o group by o.audience_id order by o.audience_id) stale;
   return null;
-end
-$$;
+end $$;
 comment on function world_model.tg_world_model_updates__recompute is
   'Recomputes worlds whose updates were deleted with their memories. Definer: callers can''t write these tables.';
 
 -- A statement that deletes memories fires this once, after foreign keys have deleted the updates of all of them.
-create trigger _600_recompute after delete on public.world_model_updates
-  referencing old table as old_rows
+create trigger _600_recompute after delete on public.world_model_updates referencing old table as old_rows
   for each statement execute function world_model.tg_world_model_updates__recompute();
---! EndIncluded 160-world-model/050-world-model-updates.sql
---! Included 160-world-model/060-world-model-entities.sql
+--! EndIncluded 240-world-model/050-world-model-updates.sql
+--! Included 240-world-model/060-world-model-entities.sql
 -- The current entities of each world, stored so that reading them folds nothing. merge_into_entity() and
 -- recompute_world() write them; get_world_model() and GraphQL read them.
 create table public.world_model_entities (
@@ -24404,8 +23316,9 @@ alter table public.world_model_entities
 create index world_model_entities_source_idx on public.world_model_entities (source_packet);
 create index world_model_entities_readers_idx on public.world_model_entities (tenant_id, scope, entity_type);
 create index world_model_entities_expiry_idx on public.world_model_entities (audience_id, ttl) where ttl is not null;
-comment on table public.world_model_entities is 'The current state of each world, one entity a row. It is computed from '
-  'world_model_updates, and recomputed whenever one of those is deleted or moves.';
+comment on table public.world_model_entities is
+  'The current state of each world, one entity a row. It is computed from world_model_updates, and recomputed whenever one of '
+  'those is deleted or moves.';
 comment on column public.world_model_entities.entity_row_id is
   'UUID version 7, for references from other rows. The name of the entity is entity_id.';
 comment on column public.world_model_entities.entity_id is
@@ -24418,8 +23331,9 @@ comment on column public.world_model_entities.attributes is
 comment on column public.world_model_entities.set_by is
   'Who set each attribute: for each key the creator and source of who set it last, its memory (packet_id) and is_from_admin.';
 comment on column public.world_model_entities.type_set_by is 'Who set the type, in the same form; null if nobody did.';
-comment on column public.world_model_entities.is_from_admin is 'True if an administrator updated the entity: name, confidence '
-  'and source are then those of its last update by an administrator.';
+comment on column public.world_model_entities.is_from_admin is
+  'True if an administrator updated the entity: name, confidence and source are then those of its last update by an '
+  'administrator.';
 comment on column public.world_model_entities.confidence is
   'The confidence of the last update of the entity that counts, from 0 to 1.';
 comment on column public.world_model_entities.version is 'The version of the entity. It rises by one with each change.';
@@ -24431,15 +23345,15 @@ call derived.derive_from_packets('public.world_model_entities', 'entity_row_id',
   evidence_table => 'world_model_updates', evidence_column => 'source_packet');
 comment on column public.world_model_entities.creator is 'Who made the last update of the entity.';
 comment on column public.world_model_entities.source is 'The source of who made the last update of the entity.';
-comment on column public.world_model_entities.ttl is 'The time when the first of the memories behind the entity expires. From '
-  'then on the row is hidden, until it is recomputed without that memory.';
+comment on column public.world_model_entities.ttl is
+  'The time when the first of the memories behind the entity expires. From then on the row is hidden, until it is recomputed '
+  'without that memory.';
 
 -- An entity takes its owner and scope from the updates it is folded from, which took theirs from their source. It does not ask
 -- for the caller's permission again, because deleting a memory refolds other callers' updates, too.
 
 create function world_model.tg_world_model_entities__take_from_update() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   select u.tenant_id, u.org_id, u.user_id, u.project_id, u.scope
   into strict new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope
@@ -24447,8 +23361,7 @@ begin
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;
-end
-$$;
+end $$;
 comment on function world_model.tg_world_model_entities__take_from_update is
   'Gives an entity the owner, project and scope of its updates. Definer: callers can''t write entities.';
 
@@ -24456,22 +23369,20 @@ create trigger _300_take_from_update before insert on public.world_model_entitie
   for each row execute function world_model.tg_world_model_entities__take_from_update();
 
 create function world_model.tg_world_model_entities__record_removal() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   insert into world_model.removed_entities as d (audience_id, entity_key, version)
   values (old.audience_id, old.entity_id_normalized, old.version)
   on conflict (audience_id, entity_key) do update set version = greatest(d.version, excluded.version);
   return null;
-end
-$$;
+end $$;
 comment on function world_model.tg_world_model_entities__record_removal is
   'Records the last version of an entity that is removed. Definer: callers can''t write removed_entities.';
 
 create trigger _610_record_removal after delete on public.world_model_entities
   for each row execute function world_model.tg_world_model_entities__record_removal();
---! EndIncluded 160-world-model/060-world-model-entities.sql
---! Included 160-world-model/070-world-model-snapshots.sql
+--! EndIncluded 240-world-model/060-world-model-entities.sql
+--! Included 240-world-model/070-world-model-snapshots.sql
 -- The snapshots of worlds: lists of versions rather than copies. snapshot_world() writes them, and diff_world() and
 -- restore_world() take their ids.
 create table public.world_model_snapshots (
@@ -24489,13 +23400,13 @@ create table public.world_model_snapshots (
   constraint world_snapshot_description_short check (octet_length(description) <= world_model.max_description_bytes()),
   constraint world_snapshot_counts check (state_version >= 0 and entity_count >= 0 and relation_count >= 0)
 );
-alter table public.world_model_snapshots
-  alter column description set statistics 0, alter column snapshot set statistics 0;
+alter table public.world_model_snapshots alter column description set statistics 0, alter column snapshot set statistics 0;
 create index world_model_snapshots_source_idx on public.world_model_snapshots (source_packet);
 create index world_model_snapshots_readers_idx on public.world_model_snapshots (tenant_id, scope, created_at);
 create index world_model_snapshots_world_idx on public.world_model_snapshots (audience_id, state_version);
-comment on table public.world_model_snapshots is 'Versions of a world that can be compared and restored. A snapshot holds no '
-  'copy: the updates that make it up are folded on request, so it never shows anything that was erased.';
+comment on table public.world_model_snapshots is
+  'Versions of a world that can be compared and restored. A snapshot holds no copy: the updates that make it up are folded on '
+  'request, so it never shows anything that was erased.';
 comment on column public.world_model_snapshots.snapshot_id is 'UUID version 7.';
 comment on column public.world_model_snapshots.snapshot is
   'The versions of the updates that make up the snapshot; get_world_model(version => …) and diff_world() fold them.';
@@ -24514,8 +23425,8 @@ comment on column public.world_model_snapshots.audience_id is
 
 call derived.derive_from_packets('public.world_model_snapshots', 'snapshot_id', follows => false);
 call secrets.guard_table('public.world_model_snapshots', array['correlation_id', 'session_id', 'trace_id', 'created_by']);
---! EndIncluded 160-world-model/070-world-model-snapshots.sql
---! Included 160-world-model/080-fold-world.sql
+--! EndIncluded 240-world-model/070-world-model-snapshots.sql
+--! Included 240-world-model/080-fold-world.sql
 -- Computes any version of a world from its updates. recompute_world(), get_world_model() and diff_world() call fold_world().
 -- These functions run with the rights of the caller and fold the updates that it may read. All updates of a world have the same
 -- audience, so that a caller folds all of them or none.
@@ -24527,14 +23438,12 @@ begin atomic
      from public.world_model_updates u
      where u.audience_id = world_lineage.audience_id and u.restored_versions is not null
        and u.state_version_after <= world_lineage.version and (u.ttl is null or u.ttl > now())
-     order by u.state_version_after desc
-     limit 1),
+     order by u.state_version_after desc limit 1),
     int4multirange(int4range(0, world_lineage.version, '(]')));
 end;
 comment on function world_model.world_lineage is 'The versions that make up a version of a world, after a restore too.';
 
-create function world_model.setter(by public.world_model_updates) returns jsonb
-language sql immutable parallel safe
+create function world_model.setter(by public.world_model_updates) returns jsonb language sql immutable parallel safe
 return jsonb_build_object(
   'creator', (by).agent, 'source', (by).source, 'packet_id', (by).source_packet, 'is_from_admin', (by).is_from_admin);
 comment on function world_model.setter is 'Who set an attribute by this update, as world_model_entities.set_by has it.';
@@ -24633,13 +23542,12 @@ end;
 comment on function world_model.measure_world is 'Counts entities, and attribute values that name another of them.';
 grant execute on function world_model.world_lineage, world_model.setter, world_model.packets_of_setters, world_model.fold_world
   to l9_agent, l9_admin;
---! EndIncluded 160-world-model/080-fold-world.sql
---! Included 160-world-model/090-recompute-world.sql
+--! EndIncluded 240-world-model/080-fold-world.sql
+--! Included 240-world-model/090-recompute-world.sql
 -- Computes the entities of a world from its updates again, and the counts of snapshots that lost one. Triggers call
 -- it after deletes and moves; a restore calls it, and so does an update of a world with expired entities.
 create function world_model.recompute_world(audience_id uuid, counts_as_change boolean) returns void
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   world uuid := recompute_world.audience_id;
   at_version integer := world_model.lock_world(world);
@@ -24692,13 +23600,11 @@ begin
       from public.world_model_updates u cross join lateral jsonb_array_elements(u.entities) as change (entity)
       where u.audience_id = world)
     or exists (select from public.world_model_entities e where e.audience_id = world and e.entity_id_normalized = d.entity_key));
-end
-$$;
+end $$;
 comment on function world_model.recompute_world is 'Recomputes the entities of a world, as a new version if it counts.';
 
 create function world_model.recompute_world_without(audience_id uuid, lost_versions integer[]) returns void
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 begin
   perform world_model.recompute_world(recompute_world_without.audience_id, lost_versions <> '{}');
   update public.world_model_snapshots s
@@ -24707,15 +23613,13 @@ begin
   cross join lateral world_model.measure_world(other.audience_id, other.snapshot) as size
   where s.snapshot_id = other.snapshot_id and other.audience_id = recompute_world_without.audience_id
     and exists (select from unnest(lost_versions) as lost (version) where lost.version <@ other.snapshot);
-end
-$$;
+end $$;
 comment on function world_model.recompute_world_without is 'Recomputes a world and its snapshots that lost these versions.';
---! EndIncluded 160-world-model/090-recompute-world.sql
---! Included 160-world-model/100-follow-memories.sql
+--! EndIncluded 240-world-model/090-recompute-world.sql
+--! Included 240-world-model/100-follow-memories.sql
 -- Updates and snapshots follow their memory when it moves to other readers or is to expire at another time.
 create function world_model.tg_packet_store__worlds_follow() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   target uuid := packets.audience_id(new.tenant_id, new.org_id, new.user_id, new.project_id, new.scope);
   former uuid := packets.audience_id(old.tenant_id, old.org_id, old.user_id, old.project_id, old.scope);
@@ -24754,16 +23658,15 @@ begin
   end loop;
   insert into world_model.stale_worlds (audience_id) values (target);
   return null;
-end
-$$;
-comment on function world_model.tg_packet_store__worlds_follow is 'Moves updates with their memory: they become the newest '
-  'updates of the other world. Definer: callers can''t write these tables.';
+end $$;
+comment on function world_model.tg_packet_store__worlds_follow is
+  'Moves updates with their memory: they become the newest updates of the other world. Definer: callers can''t write these '
+  'tables.';
 
 call derived.follow_packets('_620_worlds_follow', 'world_model.tg_packet_store__worlds_follow');
 
 create function world_model.tg_packet_store__recompute_worlds() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   stale record;
 begin
@@ -24775,19 +23678,18 @@ begin
     perform world_model.recompute_world_without(stale.audience_id, stale.lost_versions);
   end loop;
   return null;
-end
-$$;
-comment on function world_model.tg_packet_store__recompute_worlds is 'Recomputes, at the end of a statement that moved memories, '
-  'the worlds that lost or gained updates. Definer: callers can''t write these tables.';
+end $$;
+comment on function world_model.tg_packet_store__recompute_worlds is
+  'Recomputes, at the end of a statement that moved memories, the worlds that lost or gained updates. Definer: callers can''t '
+  'write these tables.';
 
 create trigger _690_recompute_worlds after update of tenant_id, org_id, user_id, project_id, scope, ttl on public.packet_store
   for each statement execute function world_model.tg_packet_store__recompute_worlds();
---! EndIncluded 160-world-model/100-follow-memories.sql
---! Included 160-world-model/110-check-insight.sql
+--! EndIncluded 240-world-model/100-follow-memories.sql
+--! Included 240-world-model/110-check-insight.sql
 -- Checks an insight before it is applied. apply_world_update() calls check_insight(), which calls the others for each entity.
 create function world_model.check_keys(value jsonb, allowed text[], field text) returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   unknown_key text := (select min(k.key) from jsonb_object_keys(value) as k (key) where k.key <> all (allowed));
 begin
@@ -24795,14 +23697,12 @@ begin
     perform identity.raise_error('L9VAL',
       format('%s: the key %s is unknown; use %s', field, left(unknown_key, 60), array_to_string(allowed, ', ')), field);
   end if;
-end
-$$;
+end $$;
 comment on function world_model.check_keys is 'Raises L9VAL, naming field and allowed keys, if an object has another key.';
 
 -- Types are checked before values, because a cast of a wrong type would raise an error that names no field.
 create function world_model.check_insight_entity(entity jsonb) returns jsonb
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if jsonb_typeof(entity) <> 'object' or jsonb_typeof(entity -> 'entity_id') is distinct from 'string' then
     perform identity.raise_error('L9VAL', 'insight.entities: must be a list of objects, each with an entity_id',
@@ -24831,14 +23731,12 @@ begin
   -- A null means that a key is not given; within attributes a null removes the key, so those stay.
   return (select jsonb_object_agg(e.key, e.value) from jsonb_each(entity) as e where e.value <> 'null' and e.key <> 'delete')
     || jsonb_build_object('entity_id', btrim(entity ->> 'entity_id'));
-end
-$$;
+end $$;
 comment on function world_model.check_insight_entity is 'Checks what an insight says about an entity; returns it without nulls.';
 
 -- Size and depth come first, so that nothing walks through a value that is refused for them anyway.
 create function world_model.check_insight(insight jsonb) returns jsonb
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 declare
   entities jsonb;
 begin
@@ -24885,18 +23783,16 @@ begin
     perform identity.raise_error('L9VAL', 'insight.entities: must name each entity only once', 'insight.entities');
   end if;
   return insight || jsonb_build_object('entities', entities);
-end
-$$;
+end $$;
 comment on function world_model.check_insight is 'Checks an insight (at most 200 entities and 256 KiB) and returns it.';
 grant execute on function world_model.check_keys, world_model.check_insight_entity, world_model.check_insight
   to l9_agent, l9_admin;
---! EndIncluded 160-world-model/110-check-insight.sql
---! Included 160-world-model/120-apply-world-update.sql
+--! EndIncluded 240-world-model/110-check-insight.sql
+--! Included 240-world-model/120-apply-world-update.sql
 -- Changes a world by an insight. The operation update_world_model of the gateway calls apply_world_update(), and
 -- facts join in at merge_update().
 create function world_model.merge_into_entity(applied public.world_model_updates, change jsonb) returns text[]
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   key constant text := entities.normalise_name(change ->> 'entity_id');
   setter constant jsonb := world_model.setter(applied);
@@ -24975,13 +23871,11 @@ begin
     delete from world_model.removed_entities d where d.audience_id = applied.audience_id and d.entity_key = key;
   end if;
   return outranked;
-end
-$$;
+end $$;
 comment on function world_model.merge_into_entity is 'Merges what an update says about one entity, as fold_world() does.';
 
 create function world_model.merge_update(applied public.world_model_updates) returns public.world_model_updates
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   change jsonb;
   keys text[];
@@ -24998,14 +23892,12 @@ begin
     update public.world_model_updates u set outranked = applied.outranked where u.update_id = applied.update_id;
   end if;
   return applied;
-end
-$$;
+end $$;
 comment on function world_model.merge_update is 'Merges an update into the entities of its world; records what was outranked.';
 
 create function world_model.write_world_update(source_packet uuid, insight jsonb, expected_version integer)
 returns public.world_model_updates
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   checked jsonb := world_model.check_insight(insight);
@@ -25024,15 +23916,14 @@ begin
     checked -> 'entities', checked ->> 'content', coalesce((checked ->> 'confidence')::double precision, 1), version - 1, version)
   returning u.* into applied;
   return world_model.merge_update(applied);
-end
-$$;
-comment on function world_model.write_world_update is 'Does the work of apply_world_update() for an existing memory. The caller '
-  'must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
+end $$;
+comment on function world_model.write_world_update is
+  'Does the work of apply_world_update() for an existing memory. The caller must see the memory and may write in its scope and '
+  'project. Definer: callers can''t write these tables.';
 
 create function public.apply_world_update(insight jsonb, expected_version integer default null, source_packet uuid default null,
   scope text default 'developer', project_id text default null) returns public.world_model_updates
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 begin
   perform identity.require_identity();
   if source_packet is null and identity.is_blank(coalesce(world_model.check_insight(insight) ->> 'content', '')) then
@@ -25040,16 +23931,16 @@ begin
   end if;
   return world_model.write_world_update(
     derived.packet_for('insight', insight ->> 'content', scope, project_id, source_packet), insight, expected_version);
-end
-$$;
-comment on function public.apply_world_update is 'Changes the world of source_packet by an insight; without it the content is '
-  'saved as a memory of kind insight in this scope and project. insight: insight_type, content, confidence and at most 200 '
-  'entities, each with entity_id, entity_type, attributes (null removes a key), confidence, or delete: true. expected_version: '
-  'if it is another, L9VAL names it. Errors: L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
+end $$;
+comment on function public.apply_world_update is
+  'Changes the world of source_packet by an insight; without it the content is saved as a memory of kind insight in this scope '
+  'and project. insight: insight_type, content, confidence and at most 200 entities, each with entity_id, entity_type, '
+  'attributes (null removes a key), confidence, or delete: true. expected_version: if it is another, L9VAL names it. Errors: '
+  'L9VAL, L9LIM, L9SCP, L9OWN, L9AUT.';
 grant execute on function world_model.write_world_update to l9_agent, l9_admin;
 grant execute on function public.apply_world_update to l9_agent, l9_admin;
---! EndIncluded 160-world-model/120-apply-world-update.sql
---! Included 160-world-model/130-resolve-version.sql
+--! EndIncluded 240-world-model/120-apply-world-update.sql
+--! Included 240-world-model/130-resolve-version.sql
 -- Finds the world and the version that a caller means: by scope and project, by audience_id, by a number or by the id
 -- of a snapshot. get_world_model(), diff_world() and restore_world() call it.
 create type world_model.world_version as (audience_id uuid, scope text, project_id text, state_version integer,
@@ -25060,8 +23951,7 @@ comment on type world_model.world_version is 'A version of a world, current or f
 -- a row that the caller can read.
 create function world_model.resolve_world(scope text, project_id text, audience_id uuid default null)
 returns world_model.world_version
-language plpgsql stable security definer set search_path = ''
-as $$
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   resolved world_model.world_version;
@@ -25100,18 +23990,17 @@ begin
   resolved.state_version := coalesce((select w.state_version from world_model.worlds w
     where w.audience_id = resolved.audience_id), 0);
   return resolved;
-end
-$$;
-comment on function world_model.resolve_world is 'Resolves a scope and project (null: the default of the caller) to the '
-  'caller''s own world, that of its org and user, or audience_id to a world of which the caller may read a row; and adds the '
-  'current version. Definer: reads the versions of worlds.';
+end $$;
+comment on function world_model.resolve_world is
+  'Resolves a scope and project (null: the default of the caller) to the caller''s own world, that of its org and user, or '
+  'audience_id to a world of which the caller may read a row; and adds the current version. Definer: reads the versions of '
+  'worlds.';
 
 -- A snapshot is read under the policies of the caller, which is why this function runs with the caller's rights and
 -- leaves only the version counter to resolve_world().
 create function world_model.resolve_version(point text, field text, scope text, project_id text, audience_id uuid default null)
 returns world_model.world_version
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   resolved world_model.world_version;
 begin
@@ -25137,12 +24026,11 @@ begin
   resolved.state_version := coalesce(point::integer, resolved.state_version);
   resolved.versions := world_model.world_lineage(resolved.audience_id, resolved.state_version);
   return resolved;
-end
-$$;
+end $$;
 comment on function world_model.resolve_version is 'Resolves the id of a snapshot, a version, or null for the current one.';
 grant execute on function world_model.resolve_world, world_model.resolve_version to l9_agent, l9_admin;
---! EndIncluded 160-world-model/130-resolve-version.sql
---! Included 160-world-model/140-get-world-model.sql
+--! EndIncluded 240-world-model/130-resolve-version.sql
+--! Included 240-world-model/140-get-world-model.sql
 -- The operation get_world_model, with the types that it answers.
 create type public.world_entity as (entity_id text, entity_type text, attributes jsonb, confidence double precision,
   version integer, source_packet uuid, creator text, source text, set_by jsonb);
@@ -25178,8 +24066,7 @@ comment on column public.world_model.entities is 'The entities that match, sorte
 create function public.get_world_model(scope text default 'developer', project_id text default null,
   entity_ids text[] default null, entity_type text default null, version integer default null, max_entities integer default 100,
   audience_id uuid default null) returns public.world_model
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   wanted_keys text[];
   resolved world_model.world_version;
@@ -25233,19 +24120,18 @@ begin
         union select world_model.packets_of_setters(e.set_by) from unnest(result.entities) e)),
     project_id => result.project_id, scope => result.scope);
   return result;
-end
-$$;
-comment on function public.get_world_model is 'The world of a scope and project, now or at a former version: its version and its '
-  'entities by name, at most max_entities (1 to 1000); entity_ids, entity_type: only these. It is that of the caller''s own org '
-  'and user, unless audience_id names another that it may read. Nothing that was erased since is shown. Writes a READ audit row, '
-  'hence volatile. Errors: L9SCP, L9VAL, L9LIM, L9OWN, L9AUT.';
+end $$;
+comment on function public.get_world_model is
+  'The world of a scope and project, now or at a former version: its version and its entities by name, at most max_entities (1 '
+  'to 1000); entity_ids, entity_type: only these. It is that of the caller''s own org and user, unless audience_id names another '
+  'that it may read. Nothing that was erased since is shown. Writes a READ audit row, hence volatile. Errors: L9SCP, L9VAL, '
+  'L9LIM, L9OWN, L9AUT.';
 grant execute on function public.get_world_model to l9_agent, l9_admin;
---! EndIncluded 160-world-model/140-get-world-model.sql
---! Included 160-world-model/150-snapshot-world.sql
+--! EndIncluded 240-world-model/140-get-world-model.sql
+--! Included 240-world-model/150-snapshot-world.sql
 -- Records the current version of a world under an id. Callers reach snapshot_world() over GraphQL and psql.
 create function world_model.write_world_snapshot(source_packet uuid, description text) returns public.world_model_snapshots
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
@@ -25262,15 +24148,14 @@ begin
     coalesce(identity.current_caller(), 'job'), source.packet_id)
   returning s.* into saved;
   return saved;
-end
-$$;
-comment on function world_model.write_world_snapshot is 'Does the work of snapshot_world() for an existing memory. The caller '
-  'must see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
+end $$;
+comment on function world_model.write_world_snapshot is
+  'Does the work of snapshot_world() for an existing memory. The caller must see the memory and may write in its scope and '
+  'project. Definer: callers can''t write these tables.';
 
 create function public.snapshot_world(description text default null, scope text default 'developer', project_id text default null,
   source_packet uuid default null) returns public.world_model_snapshots
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 begin
   perform identity.require_identity();
   perform identity.check_bytes(description, world_model.max_description_bytes(), 'description');
@@ -25279,15 +24164,15 @@ begin
       'world_snapshot', concat_ws(' ', 'Snapshot of the world,', clock_timestamp()::text, nullif(': ' || description, ': ')),
       scope, project_id, source_packet),
     description);
-end
-$$;
-comment on function public.snapshot_world is 'Records the current version of the world of a scope and project (or of the world '
-  'of source_packet), to compare with and to restore later. Without source_packet a memory of kind world_snapshot is saved; the '
-  'snapshot is deleted with it. A snapshot holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
+end $$;
+comment on function public.snapshot_world is
+  'Records the current version of the world of a scope and project (or of the world of source_packet), to compare with and to '
+  'restore later. Without source_packet a memory of kind world_snapshot is saved; the snapshot is deleted with it. A snapshot '
+  'holds no copy of the world. Errors: L9LIM, L9SCP, L9VAL, L9OWN, L9AUT.';
 grant execute on function world_model.write_world_snapshot to l9_agent, l9_admin;
 grant execute on function public.snapshot_world to l9_agent, l9_admin;
---! EndIncluded 160-world-model/150-snapshot-world.sql
---! Included 160-world-model/160-diff-world.sql
+--! EndIncluded 240-world-model/150-snapshot-world.sql
+--! Included 240-world-model/160-diff-world.sql
 -- Compares two versions of a world. Callers reach diff_world() over GraphQL and psql.
 create type public.world_difference as (entity_id text, change text, entity_type text, former_type text, attributes jsonb,
   former_attributes jsonb, confidence double precision, former_confidence double precision, set_by jsonb, former_set_by jsonb);
@@ -25302,8 +24187,9 @@ comment on column public.world_difference.former_confidence is
 comment on column public.world_difference.change is 'The kind of change: added, removed or changed.';
 comment on column public.world_difference.attributes is
   'The attributes that differ, with their values in the later version; null for one that was removed.';
-comment on column public.world_difference.set_by is 'Who set each of the attributes that differ in the later version, as in '
-  'get_world_model(); null for an entity that was removed.';
+comment on column public.world_difference.set_by is
+  'Who set each of the attributes that differ in the later version, as in get_world_model(); null for an entity that was '
+  'removed.';
 comment on column public.world_difference.former_set_by is
   'Who set each of the attributes that differ in the earlier version; null for an entity that was added.';
 comment on column public.world_difference.former_attributes is
@@ -25327,8 +24213,7 @@ comment on function world_model.setters_of is 'Who set these attributes.';
 -- both are folded and joined by the names of entities.
 create function public.diff_world(a text, b text default null, scope text default 'developer', project_id text default null,
   audience_id uuid default null) returns setof public.world_difference
-language plpgsql volatile set search_path = '' rows 100
-as $$
+language plpgsql volatile set search_path = '' rows 100 as $$
 declare
   b_is_snapshot boolean := not world_model.is_version_number(b);
   earlier world_model.world_version;
@@ -25375,22 +24260,20 @@ begin
         union select world_model.packets_of_setters(d.former_set_by) from unnest(differences) d)),
     project_id => later.project_id, scope => later.scope);
   return query select d.* from unnest(differences) d;
-end
-$$;
+end $$;
 comment on function public.diff_world is
   'The differences of a world between a and b, each the id of a snapshot or a version (b null: the current version): entities '
   'added, removed, and changed with the attributes that differ. Both are folded from the updates that are left, so that neither '
   'shows anything that was erased. Writes a READ audit row, hence volatile. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 grant execute on function world_model.changed_keys, world_model.setters_of to l9_agent, l9_admin;
 grant execute on function public.diff_world to l9_agent, l9_admin;
---! EndIncluded 160-world-model/160-diff-world.sql
---! Included 160-world-model/170-restore-world.sql
+--! EndIncluded 240-world-model/160-diff-world.sql
+--! Included 240-world-model/170-restore-world.sql
 -- Takes a world back to an earlier version by an update of its own. Callers reach restore_world() over GraphQL and
 -- psql; write_world_restore() does the work with the rights of the owner.
 create function world_model.write_world_restore(source_packet uuid, snapshot text, expected_version integer)
 returns public.world_model_updates
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   source public.packet_store := derived.lock_source_memory(source_packet);
   world uuid := packets.audience_id(source.tenant_id, source.org_id, source.user_id, source.project_id, source.scope);
@@ -25432,17 +24315,16 @@ begin
   returning u.* into applied;
   perform world_model.recompute_world(world, false);
   return applied;
-end
-$$;
-comment on function world_model.write_world_restore is 'Does the work of restore_world() for an existing memory. The caller must '
-  'see the memory and may write in its scope and project. Definer: callers can''t write these tables.';
+end $$;
+comment on function world_model.write_world_restore is
+  'Does the work of restore_world() for an existing memory. The caller must see the memory and may write in its scope and '
+  'project. Definer: callers can''t write these tables.';
 
 -- Refuses before anything is saved if the snapshot is of a world that a memory of the caller would not belong to: the
 -- update takes its world from its memory.
 create function public.restore_world(snapshot text, expected_version integer default null, source_packet uuid default null,
   scope text default 'developer', project_id text default null) returns public.world_model_updates
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   target world_model.world_version;
 begin
@@ -25463,16 +24345,15 @@ begin
       'insight', format('The world is restored to version %s, %s', target.state_version, clock_timestamp()),
       target.scope, target.project_id, source_packet),
     snapshot, expected_version);
-end
-$$;
+end $$;
 comment on function public.restore_world is
   'Takes a world back to a snapshot (by id) or to a former version, by an update of insight_type restore, which makes a new '
   'version. For an agent it takes back what agents have set; what administrators say stays. Without source_packet a memory of '
   'kind insight is saved that records the restore. Anything that was erased stays erased. Errors: L9VAL, L9SCP, L9OWN, L9AUT.';
 grant execute on function world_model.write_world_restore to l9_agent, l9_admin;
 grant execute on function public.restore_world to l9_agent, l9_admin;
---! EndIncluded 160-world-model/170-restore-world.sql
---! Included 160-world-model/180-take-facts.sql
+--! EndIncluded 240-world-model/170-restore-world.sql
+--! Included 240-world-model/180-take-facts.sql
 -- Facts change the world of their readers by updates of their own, which name the fact and come from a memory that states it. So
 -- a world with facts is folded, erased and moved like any other; only supersession and retraction are followed here.
 
@@ -25483,8 +24364,7 @@ create trigger _300_take_from_source before insert on public.world_model_updates
   for each row when (new.fact_id is null) execute function derived.tg__take_from_source('source_packet', 'trace_id');
 
 create function world_model.tg_world_model_updates__take_from_evidence() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   select e.tenant_id, e.org_id, e.user_id, e.project_id, e.scope, e.ttl, e.correlation_id, e.session_id, e.trace_id, e.creator,
     e.source, e.agent, e.is_from_admin
@@ -25495,24 +24375,21 @@ begin
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   return new;
-end
-$$;
+end $$;
 comment on function world_model.tg_world_model_updates__take_from_evidence is
   'Gives an update by a fact the owner, scope, expiry and references of the evidence. Definer: callers can''t read all evidence.';
 
 create trigger _300_take_from_evidence before insert on public.world_model_updates
   for each row when (new.fact_id is not null) execute function world_model.tg_world_model_updates__take_from_evidence();
 
-create function world_model.names_type(fact public.knowledge_facts) returns boolean
-language sql immutable parallel safe
+create function world_model.names_type(fact public.knowledge_facts) returns boolean language sql immutable parallel safe
 return (fact).predicate = 'is a' and not (fact).is_single_valued and pg_catalog.jsonb_typeof((fact).object) = 'string';
 comment on function world_model.names_type is 'True for a fact that says what its subject is, as in "billing is a service".';
 
 -- Compares the value that holds now with the last one that facts brought into the world, and adds an update only if
 -- they differ. Several facts of one statement thus lead to one update.
 create function world_model.take_fact(fact public.knowledge_facts) returns void
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   is_type constant boolean := world_model.names_type(fact);
   current public.knowledge_facts;
@@ -25544,8 +24421,7 @@ begin
   from public.knowledge_facts f join public.world_model_updates u on u.fact_id = f.fact_id and u.audience_id = f.audience_id
   where f.audience_id = fact.audience_id and f.subject_normalized = fact.subject_normalized and f.predicate = fact.predicate
     and (not is_type or f.fact_id = fact.fact_id)
-  order by u.state_version_after desc
-  limit 1;
+  order by u.state_version_after desc limit 1;
   if last_update.fact_id = current.fact_id and last_update.is_from_admin >= current.is_from_admin then
     return;
   end if;
@@ -25564,16 +24440,15 @@ begin
     current.confidence, version - 1, version)
   returning u.* into applied;
   perform world_model.merge_update(applied);
-end
-$$;
-comment on function world_model.take_fact is 'Brings the current value of the subject and predicate of a fact into its world, if '
-  'one of its values was meant for the world and the world does not have it yet.';
+end $$;
+comment on function world_model.take_fact is
+  'Brings the current value of the subject and predicate of a fact into its world, if one of its values was meant for the world '
+  'and the world does not have it yet.';
 
 -- First takes out the updates whose fact was retracted, moved or lost its memory, then lets each fact bring in the
 -- current value, in the order in which worlds are locked.
 create function world_model.follow_facts(fact_ids uuid[]) returns void
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   lost uuid[];
   fact public.knowledge_facts;
@@ -25598,13 +24473,11 @@ begin
   loop
     perform world_model.take_fact(fact);
   end loop;
-end
-$$;
+end $$;
 comment on function world_model.follow_facts is 'Takes values of lost facts out of worlds, and brings in current ones.';
 
 create function world_model.tg_knowledge_facts__worlds_follow() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   if tg_op = 'DELETE' then
     perform world_model.follow_facts(array(select o.fact_id from old_rows o));
@@ -25617,21 +24490,18 @@ begin
         or n.valid_to is distinct from o.valid_to or n.retracted_at is distinct from o.retracted_at));
   end if;
   return null;
-end
-$$;
+end $$;
 comment on function world_model.tg_knowledge_facts__worlds_follow is
   'Makes worlds follow facts that were superseded, retracted, moved or deleted. Definer: callers can''t write these tables.';
 
 create trigger _640_worlds_follow_update after update on public.knowledge_facts
   referencing old table as old_rows new table as new_rows
   for each statement execute function world_model.tg_knowledge_facts__worlds_follow();
-create trigger _640_worlds_follow_delete after delete on public.knowledge_facts
-  referencing old table as old_rows
+create trigger _640_worlds_follow_delete after delete on public.knowledge_facts referencing old table as old_rows
   for each statement execute function world_model.tg_knowledge_facts__worlds_follow();
 
 create function world_model.tg_fact_evidence__into_world() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   if new.extracted_by is null and not world_model.takes_facts(new.tenant_id) then
     perform identity.raise_error('L9VAL',
@@ -25640,26 +24510,19 @@ begin
   -- A new fact is not current yet; the update that makes it so is followed.
   perform world_model.follow_facts(array[new.fact_id]);
   return null;
-end
-$$;
-comment on function world_model.tg_fact_evidence__into_world is 'Brings a known fact into the world when somebody asks for it. '
-  'Raises L9VAL if the tenant keeps facts out of its world model. Definer: callers can''t write these tables.';
+end $$;
+comment on function world_model.tg_fact_evidence__into_world is
+  'Brings a known fact into the world when somebody asks for it. Raises L9VAL if the tenant keeps facts out of its world model. '
+  'Definer: callers can''t write these tables.';
 
 create trigger _640_into_world after insert on public.fact_evidence
   for each row when (new.into_world) execute function world_model.tg_fact_evidence__into_world();
 create trigger _640_into_world_later after update of into_world on public.fact_evidence
   for each row when (new.into_world and not old.into_world) execute function world_model.tg_fact_evidence__into_world();
---! EndIncluded 160-world-model/180-take-facts.sql
---! Included 170-reflection/000-schema.sql
-create schema reflection;
-comment on schema reflection is 'Lessons and reflections on tasks. Not exposed over GraphQL; callers may execute only the '
-  'functions that are granted individually.';
-grant usage on schema reflection to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 170-reflection/000-schema.sql
---! Included 170-reflection/010-choices-and-limits.sql
+--! EndIncluded 240-world-model/180-take-facts.sql
+--! Included 250-reflection/010-choices-and-limits.sql
 -- The values that columns of this chapter take, and its limits: constraints, checks and ranks all use these functions.
-create function reflection.reflection_types() returns text[]
-language sql immutable parallel safe
+create function reflection.reflection_types() returns text[] language sql immutable parallel safe
 return array['lesson', 'pattern', 'failure', 'success', 'insight', 'improvement', 'false_constraint'];
 
 create function reflection.priorities() returns text[]
@@ -25685,8 +24548,8 @@ comment on function reflection.max_text_bytes is 'The maximum length of a contex
 grant execute on function reflection.reflection_types, reflection.priorities, reflection.task_outcomes,
   reflection.max_list_length, reflection.max_text_bytes, reflection.default_priority, reflection.default_confidence
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 170-reflection/010-choices-and-limits.sql
---! Included 170-reflection/020-reflection-store.sql
+--! EndIncluded 250-reflection/010-choices-and-limits.sql
+--! Included 250-reflection/020-reflection-store.sql
 -- The columns that only lessons have, one row for each memory of kind reflection. store_reflection() writes it;
 -- recall_lessons() and GraphQL read it.
 create table public.reflection_store (
@@ -25718,15 +24581,17 @@ create table public.reflection_store (
 alter table public.reflection_store alter column context set statistics 0, alter column entities set statistics 0;
 -- A search uses this index to check whether the caller may read only few lessons.
 create index reflection_store_readers_idx on public.reflection_store (tenant_id, scope, user_id, org_id, project_id);
-comment on table public.reflection_store is 'Lessons that agents learned, one row for each memory of kind reflection. Text, '
-  'tags, vector and access count belong to the memory: reflection_store_content(), reflection_store_tags() and '
-  'reflection_store_access_count() return them, and memory_embeddings holds the vector.';
+comment on table public.reflection_store is
+  'Lessons that agents learned, one row for each memory of kind reflection. Text, tags, vector and access count belong to the '
+  'memory: reflection_store_content(), reflection_store_tags() and reflection_store_access_count() return them, and '
+  'memory_embeddings holds the vector.';
 comment on column public.reflection_store.reflection_id is
   'UUID version 7, ordered by the time when the reflection was first saved.';
 comment on column public.reflection_store.source_packet is
   'The memory that holds the text, the tags and, in memory_embeddings, the vector. A memory has at most one row here.';
-comment on column public.reflection_store.reflection_type is 'lesson, pattern, failure, success, insight, improvement, or '
-  'false_constraint (a constraint that was believed to hold and does not).';
+comment on column public.reflection_store.reflection_type is
+  'lesson, pattern, failure, success, insight, improvement, or false_constraint (a constraint that was believed to hold and does '
+  'not).';
 comment on column public.reflection_store.context is
   'The circumstances in which the reflection applies or was learned: at most 8 KiB.';
 comment on column public.reflection_store.entities is
@@ -25747,8 +24612,8 @@ comment on column public.reflection_store.expires_at is 'The same as ttl: from t
 call derived.derive_from_packets('public.reflection_store', 'reflection_id');
 call secrets.guard_table('public.reflection_store',
   array['correlation_id', 'session_id', 'trace_id', 'reflection_type', 'priority', 'source_agent']);
---! EndIncluded 170-reflection/020-reflection-store.sql
---! Included 170-reflection/030-columns-of-reflections.sql
+--! EndIncluded 250-reflection/020-reflection-store.sql
+--! Included 250-reflection/030-columns-of-reflections.sql
 -- Fields of a lesson in GraphQL that its memory holds: text, tags, branch and number of accesses. reflection_json()
 -- and the fields of tasks call some of them.
 create function public.reflection_store_content(reflection public.reflection_store) returns text
@@ -25774,35 +24639,32 @@ comment on function public.reflection_store_access_count is
   'The number of times that the reflection was found, recalled or read, up to the last roll-up of the access log.';
 grant execute on function public.reflection_store_content, public.reflection_store_tags, public.reflection_store_branch,
   public.reflection_store_access_count to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/030-columns-of-reflections.sql
---! Included 170-reflection/040-check-reflection.sql
+--! EndIncluded 250-reflection/030-columns-of-reflections.sql
+--! Included 250-reflection/040-check-reflection.sql
 -- Checks and ranks for the values of lessons. reflect() and store_reflection() call check_reflection(), and
 -- find_reflection() asks can_reinforce().
 create function reflection.priority_rank(priority text) returns integer
 language sql immutable parallel safe return array_position(reflection.priorities(), priority) - 1;
 comment on function reflection.priority_rank is 'The rank of a priority: low 0, medium 1, high 2, critical 3.';
 
-create function reflection.can_reinforce(one_type text, other_type text) returns boolean
-language sql immutable parallel safe
+create function reflection.can_reinforce(one_type text, other_type text) returns boolean language sql immutable parallel safe
 return one_type = other_type or array[one_type, other_type] <@ array['lesson', 'pattern', 'insight', 'improvement'];
-comment on function reflection.can_reinforce is 'True if reflections of these two types with the same text mean the same. The '
-  'text of a success means something else as a failure, and the opposite as a false constraint.';
+comment on function reflection.can_reinforce is
+  'True if reflections of these two types with the same text mean the same. The text of a success means something else as a '
+  'failure, and the opposite as a false constraint.';
 
 create function reflection.check_choice(value text, choices text[], field text) returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if value is null or value <> all (choices) then
     perform identity.raise_error('L9VAL', format('%s: must be one of %s', field, array_to_string(choices, ', ')), field);
   end if;
-end
-$$;
+end $$;
 comment on function reflection.check_choice is 'Raises L9VAL, naming the field and the choices, if the value is not one of them.';
 
 create function reflection.check_reflection(
   type text, context text, entities text[], confidence double precision, priority text, out names text[]) returns text[]
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   perform reflection.check_choice(type, reflection.reflection_types(), 'type');
   perform reflection.check_choice(priority, reflection.priorities(), 'priority');
@@ -25813,13 +24675,12 @@ begin
       format('entities: at most %s, got %s', reflection.max_list_length(), cardinality(entities)), 'entities');
   end if;
   names := entities.check_names(entities, 'entities');
-end
-$$;
+end $$;
 comment on function reflection.check_reflection is 'Raises for values that no reflection can have; returns the entities.';
 grant execute on function reflection.priority_rank, reflection.can_reinforce, reflection.check_choice, reflection.check_reflection
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 170-reflection/040-check-reflection.sql
---! Included 170-reflection/045-attestations.sql
+--! EndIncluded 250-reflection/040-check-reflection.sql
+--! Included 250-reflection/045-attestations.sql
 -- What each agent attested of a lesson. store_reflection() writes it, a change of the text clears it, and refresh_lessons()
 -- computes from it the numbers of reflection_store.
 create table reflection.attestations (
@@ -25834,8 +24695,9 @@ create table reflection.attestations (
   constraint attestation_priority_known check (priority = any (reflection.priorities())),
   constraint attestation_seen_once_at_least check (times_seen >= 1)
 );
-comment on table reflection.attestations is 'What each agent attested of a lesson: one row for each lesson and agent, so that an '
-  'agent counts once however often it repeats itself. An attestation belongs to the text that it was given for.';
+comment on table reflection.attestations is
+  'What each agent attested of a lesson: one row for each lesson and agent, so that an agent counts once however often it '
+  'repeats itself. An attestation belongs to the text that it was given for.';
 comment on column reflection.attestations.reflection_id is 'The lesson.';
 comment on column reflection.attestations.agent is 'The creator name of the agent.';
 comment on column reflection.attestations.confidence is 'The highest confidence that the agent gave.';
@@ -25870,15 +24732,14 @@ begin atomic
       where a.reflection_id = refresh_lesson.reflection_id
     ) a
   ) s
-  where r.reflection_id = refresh_lesson.reflection_id
-  returning r.*;
+  where r.reflection_id = refresh_lesson.reflection_id returning r.*;
 end;
-comment on function reflection.refresh_lesson is 'Computes confidence, priority and counts of a lesson from its attestations: '
-  'confidence and priority from those of administrators, if there are any.';
+comment on function reflection.refresh_lesson is
+  'Computes confidence, priority and counts of a lesson from its attestations: confidence and priority from those of '
+  'administrators, if there are any.';
 
 create function reflection.tg_packet_store__attest_again() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   lesson_id constant uuid := (select r.reflection_id from public.reflection_store r where r.source_packet = new.packet_id);
 begin
@@ -25891,8 +24752,7 @@ begin
   on conflict (reflection_id, agent) do update set times_seen = 1, last_seen = excluded.last_seen;
   perform reflection.refresh_lesson(lesson_id);
   return null;
-end
-$$;
+end $$;
 comment on function reflection.tg_packet_store__attest_again is
   'Starts a lesson again from the attestation of the caller that changed its text: what others attested was another text. A '
   'caller that had attested nothing gives the default confidence and priority. Definer: callers can''t write these tables.';
@@ -25900,8 +24760,8 @@ comment on function reflection.tg_packet_store__attest_again is
 create trigger _630_attest_again after update of envelope on public.packet_store
   for each row when (new.content_hash is distinct from old.content_hash)
   execute function reflection.tg_packet_store__attest_again();
---! EndIncluded 170-reflection/045-attestations.sql
---! Included 170-reflection/050-store-reflection.sql
+--! EndIncluded 250-reflection/045-attestations.sql
+--! Included 250-reflection/050-store-reflection.sql
 -- Writes a lesson and what its agent attests of it, as the owner. Only reflect() calls store_reflection().
 create type public.reflect_result as (status text, reflection public.reflection_store);
 comment on type public.reflect_result is 'The result of reflect(): the status inserted or reinforced, and the row as it is now.';
@@ -25913,8 +24773,7 @@ comment on column public.reflect_result.reflection is 'The reflection as it is n
 create function reflection.store_reflection(
   packet_id uuid, type text, context text, entities text[], confidence double precision, priority text)
 returns public.reflect_result
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   source public.packet_store := derived.lock_source_memory(store_reflection.packet_id);
   names text[] := reflection.check_reflection(
@@ -25958,15 +24817,14 @@ begin
   end if;
   result.status := case when is_new then 'inserted' else 'reinforced' end;
   return result;
-end
-$$;
+end $$;
 comment on function reflection.store_reflection is
   'Writes the row of a memory of kind reflection or, if there is one, reinforces it by the caller''s attestation. Confidence and '
   'priority above what the caller may give (actors.max_lesson_confidence, max_priority) are lowered to that. The caller must see '
   'the memory and may write in its scope and project. Definer: callers can''t write reflection_store.';
 grant execute on function reflection.store_reflection to l9_agent, l9_admin;
---! EndIncluded 170-reflection/050-store-reflection.sql
---! Included 170-reflection/060-reflect.sql
+--! EndIncluded 250-reflection/050-store-reflection.sql
+--! Included 250-reflection/060-reflect.sql
 -- The operation reflect: saves a lesson, or reinforces the one that says the same. reflect_on_task() calls it for
 -- each lesson of a task.
 
@@ -25974,8 +24832,7 @@ grant execute on function reflection.store_reflection to l9_agent, l9_admin;
 -- then rule out those that are not the same lesson.
 create function reflection.find_reflection(
   content text, type text, scope text, project_id text, branch text, content_vector extensions.vector, model text) returns uuid
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   hash constant bytea := packets.text_identity(content);
@@ -25997,10 +24854,8 @@ begin
     where reflection.can_reinforce(r.reflection_type, type)
       -- An administrator's words are never replaced by similar ones that an agent may change.
       and (packets.text_identity(p.envelope ->> 'content') = hash or derived.may_speak_for_caller(p))
-    order by s.similarity desc, s.packet_id
-    limit 1);
-end
-$$;
+    order by s.similarity desc, s.packet_id limit 1);
+end $$;
 comment on function reflection.find_reflection is
   'The memory of a reflection with the same or nearly the same text for the caller''s audience (its owner, in this scope and '
   'project) and this branch, or null. To an administrator, nearly the same text of an agent is another one. Locks the '
@@ -26013,8 +24868,7 @@ create function public.reflect(content text, type text default 'lesson', context
   expires_at timestamptz default null, scope text default 'developer', project_id text default null,
   learned_from uuid[] default '{}', thread_id text default null, content_vector extensions.vector default null,
   model text default null, task_id text default null, branch text default null) returns public.reflect_result
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   target_scope text := coalesce(reflect.scope, 'developer');
   target_branch text;
@@ -26063,12 +24917,12 @@ begin
     perform reflection.link_to_task(reflect.task_id, target_scope, reflect.project_id, (saved.reflection).reflection_id);
   end if;
   return saved;
-end
-$$;
-comment on function public.reflect is 'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or '
-  'nearly the same text in this scope, project and branch, whoever saved it: the caller is one more agent. type: lesson, '
-  'pattern, failure, success, insight, improvement or false_constraint. learned_from: memories. task_id: a task that the caller '
-  'wrote, or a new one. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+end $$;
+comment on function public.reflect is
+  'Saves a reflection as a memory of kind reflection, or reinforces the one with the same or nearly the same text in this scope, '
+  'project and branch, whoever saved it: the caller is one more agent. type: lesson, pattern, failure, success, insight, '
+  'improvement or false_constraint. learned_from: memories. task_id: a task that the caller wrote, or a new one. Errors: L9SCP, '
+  'L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function reflection.find_reflection, public.reflect to l9_agent, l9_admin;
 
 create function reflection.reflection_json(reflection public.reflection_store) returns jsonb
@@ -26086,8 +24940,8 @@ return pg_catalog.jsonb_build_object(
   'last_seen', (reflection).last_seen, 'expires_at', (reflection).ttl);
 comment on function reflection.reflection_json is 'A reflection as the gateway returns it, with the text and tags of its memory.';
 grant execute on function reflection.reflection_json to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/060-reflect.sql
---! Included 170-reflection/070-recall-types.sql
+--! EndIncluded 250-reflection/060-reflect.sql
+--! Included 250-reflection/070-recall-types.sql
 -- The types that recall_lessons() answers, and the factor by which it weighs priority and confidence.
 create type public.recalled_lesson as (reflection_id uuid, packet_id uuid, access_id uuid, content text, is_truncated boolean,
   reflection_type text, priority text, confidence double precision, times_seen integer, context text, entities text[],
@@ -26131,8 +24985,8 @@ comment on function reflection.lesson_factor is
   'The factor by which the score of a lesson is multiplied. Priority adds at most 20 % and confidence at most 10 %. A lesson '
   'with a lower score can therefore overtake another one only if its score is more than 1 / 1.3 (77 %) of the other''s.';
 grant execute on function reflection.lesson_factor to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/070-recall-types.sql
---! Included 170-reflection/080-narrow-to-lessons.sql
+--! EndIncluded 250-reflection/070-recall-types.sql
+--! Included 250-reflection/080-narrow-to-lessons.sql
 -- Restricts a search to lessons, in place of narrow_search(). recall_lessons() calls narrow_to_lessons().
 create function reflection.lesson_conditions(alias text, types text[], priority text) returns text
 language sql stable parallel safe set search_path = ''
@@ -26146,8 +25000,7 @@ comment on function reflection.lesson_conditions is 'SQL conditions on the refle
 -- matches are found without a scan.
 create function reflection.narrow_to_lessons(
   request search.search_request, types text[], priority text, tags text[], tags_match text) returns search.search_request
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   -- What a reflection shares with its memory is in its own row, except tags and branch.
   memory_conditions constant text := nullif(concat_ws(' and ',
@@ -26183,13 +25036,13 @@ begin
   request.context_ids := request.ids;
   request.reasoning_ids := '{}';
   return request;
-end
-$$;
-comment on function reflection.narrow_to_lessons is 'Restricts a search to lessons: adds its conditions and, if only few rows '
-  'match, their ids. It is the counterpart of narrow_search for recall_lessons().';
+end $$;
+comment on function reflection.narrow_to_lessons is
+  'Restricts a search to lessons: adds its conditions and, if only few rows match, their ids. It is the counterpart of '
+  'narrow_search for recall_lessons().';
 grant execute on function reflection.lesson_conditions, reflection.narrow_to_lessons to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/080-narrow-to-lessons.sql
---! Included 170-reflection/090-recall-lessons.sql
+--! EndIncluded 250-reflection/080-narrow-to-lessons.sql
+--! Included 250-reflection/090-recall-lessons.sql
 -- The operation recall_lessons: a search over lessons only, with priority and confidence in the score.
 create function reflection.to_lessons(hits public.memory_hit[]) returns public.recalled_lesson[]
 language sql stable set search_path = ''
@@ -26207,24 +25060,11 @@ comment on function reflection.to_lessons is 'Adds the values of reflection_stor
 -- Opens and closes the search as search_memory() does; in between it finds more than k, multiplies scores by
 -- lesson_factor(), and keeps the k best.
 create function public.recall_lessons(
-  query text default null,
-  types text[] default null,
-  tags text[] default null,
-  tags_match text default 'any',
-  priority text default null,
-  k integer default 10,
-  scopes text[] default null,
-  project_id text default null,
-  max_tokens integer default null,
-  min_relevance real default null,
-  query_vector extensions.vector default null,
-  model text default null,
-  branch text default null,
-  retry_for text[] default '{}'
-)
-returns public.recall_result
-language plpgsql volatile set search_path = ''
-as $$
+  query text default null, types text[] default null, tags text[] default null, tags_match text default 'any',
+  priority text default null, k integer default 10, scopes text[] default null, project_id text default null,
+  max_tokens integer default null, min_relevance real default null, query_vector extensions.vector default null,
+  model text default null, branch text default null, retry_for text[] default '{}') returns public.recall_result
+language plpgsql volatile set search_path = '' as $$
 declare
   only_project constant text := identity.given_text(project_id);
   request search.search_request;
@@ -26272,26 +25112,22 @@ begin
     from unnest(ranked.hits) as h
     join public.reflection_store r on r.source_packet = h.packet_id
     cross join lateral (select reflection.lesson_factor(r.priority, r.confidence) as factor) f
-    order by h.score * f.factor desc, h."timestamp" desc, h.packet_id desc
-    limit k);
+    order by h.score * f.factor desc, h."timestamp" desc, h.packet_id desc limit k);
   -- Of the k that there would have been.
   ranked.left_out := least(ranked.left_out, k - cardinality(ranked.hits));
   closed := search.close_search(request, ranked);
   result.searched := closed.searched;
   result.lessons := reflection.to_lessons(closed.hits);
   return result;
-end
-$$;
-
+end $$;
 comment on function public.recall_lessons is
-  'Searches reflections that the caller may read as search_memory() does memories: by words and by query_vector, '
-  'made by model. Priority and confidence raise a score by at most 30 %. Without a query: the newest, sorted by '
-  'both. types: only these. priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, '
-  'min_relevance, retry_for: as in search_memory(). Audited. Errors: L9VAL, L9LIM, L9AUT.';
-
+  'Searches reflections that the caller may read as search_memory() does memories: by words and by query_vector, made by model. '
+  'Priority and confidence raise a score by at most 30 %. Without a query: the newest, sorted by both. types: only these. '
+  'priority: this or a higher one. k: 1 to 100. project_id, branch, max_tokens, min_relevance, retry_for: as in search_memory(). '
+  'Audited. Errors: L9VAL, L9LIM, L9AUT.';
 grant execute on function reflection.to_lessons, public.recall_lessons to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/090-recall-lessons.sql
---! Included 170-reflection/100-task-reflections.sql
+--! EndIncluded 250-reflection/090-recall-lessons.sql
+--! Included 250-reflection/100-task-reflections.sql
 -- The results of agents' tasks, one row for each task of an audience. reflect_on_task() writes it by
 -- store_task_reflection(); callers read it over GraphQL.
 create table public.task_reflections (
@@ -26322,10 +25158,11 @@ alter table public.task_reflections
 -- One row for a task of an audience. The audience is in the key, so that a row never collides with one that its writer can't see.
 create unique index task_reflections_task_unique on public.task_reflections
   (tenant_id, scope, project_id, org_id, user_id, task_id) nulls not distinct;
-comment on table public.task_reflections is 'Results of tasks: one row for each task of an audience (owner, project and scope). '
-  'The memory of kind task_reflection holds the same in words, so that a search finds it. Its lessons are linked reflections: '
-  'task_reflections_lessons() returns them, and task_reflections_lessons_learned(), task_reflections_false_constraints() and '
-  'task_reflections_helpful_patterns() their texts by type.';
+comment on table public.task_reflections is
+  'Results of tasks: one row for each task of an audience (owner, project and scope). The memory of kind task_reflection holds '
+  'the same in words, so that a search finds it. Its lessons are linked reflections: task_reflections_lessons() returns them, '
+  'and task_reflections_lessons_learned(), task_reflections_false_constraints() and task_reflections_helpful_patterns() their '
+  'texts by type.';
 comment on column public.task_reflections.task_reflection_id is
   'UUID version 7, ordered by the time when the row was first written.';
 comment on column public.task_reflections.source_packet is 'The memory that holds the same in words.';
@@ -26335,8 +25172,9 @@ comment on column public.task_reflections.outcome is 'success, partial, failure 
 comment on column public.task_reflections.what_worked is 'The things that worked.';
 comment on column public.task_reflections.what_failed is 'The things that failed.';
 comment on column public.task_reflections.recommendations is 'Recommendations for the next such task.';
-comment on column public.task_reflections.related_decisions is 'Memories of decisions that the task rests on. When the row was '
-  'written, the writer and everyone who could read the row could read each of them.';
+comment on column public.task_reflections.related_decisions is
+  'Memories of decisions that the task rests on. When the row was written, the writer and everyone who could read the row could '
+  'read each of them.';
 comment on column public.task_reflections.execution_time_ms is
   'The duration of the task in milliseconds, which may have a fraction.';
 comment on column public.task_reflections.metrics_improved is
@@ -26347,8 +25185,8 @@ call derived.derive_from_packets('public.task_reflections', 'task_reflection_id'
 call derived.replace_expired('public.task_reflections', 'source_packet', 'there is a reflection on the same task already',
   'task_id');
 call secrets.guard_table('public.task_reflections', array['correlation_id', 'session_id', 'trace_id', 'outcome']);
---! EndIncluded 170-reflection/100-task-reflections.sql
---! Included 170-reflection/110-task-reflection-lessons.sql
+--! EndIncluded 250-reflection/100-task-reflections.sql
+--! Included 250-reflection/110-task-reflection-lessons.sql
 -- The links between tasks and lessons. link_lesson() writes them; the fields of tasks and lessons in GraphQL read them.
 create table public.task_reflection_lessons (
   task_reflection_id uuid not null references public.task_reflections on delete cascade,
@@ -26382,8 +25220,9 @@ create policy definer_functions on public.task_reflection_lessons to l9_owner
   using ((select identity.current_role_name()) not in ('l9_agent', 'l9_admin')
     or tenant_id = (select identity.current_tenant_id()));
 comment on policy tenant_isolation on public.task_reflection_lessons is 'Nothing is shared between tenants.';
-comment on policy scope_access on public.task_reflection_lessons is 'A link is visible to callers that may read both the task '
-  'and the lesson. The policies of these two tables decide, so the link follows both wherever they move.';
+comment on policy scope_access on public.task_reflection_lessons is
+  'A link is visible to callers that may read both the task and the lesson. The policies of these two tables decide, so the link '
+  'follows both wherever they move.';
 comment on policy platform_override on public.task_reflection_lessons is
   'Operators read across tenants, and each read is audited. A link is hidden when the task or the lesson has expired.';
 comment on policy worker_access on public.task_reflection_lessons is 'Background jobs read all rows.';
@@ -26391,8 +25230,8 @@ comment on policy definer_functions on public.task_reflection_lessons is
   'link_lesson() writes links in the tenant of the caller, after it has checked that the caller may read both ends.';
 grant select on public.task_reflection_lessons to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant maintain on public.task_reflection_lessons to l9_worker;
---! EndIncluded 170-reflection/110-task-reflection-lessons.sql
---! Included 170-reflection/120-columns-of-tasks.sql
+--! EndIncluded 250-reflection/110-task-reflection-lessons.sql
+--! Included 250-reflection/120-columns-of-tasks.sql
 -- Fields of a task and of a lesson in GraphQL that lead over the links: lessons, their texts by type, tasks and decisions.
 create function public.task_reflections_lessons(task public.task_reflections) returns setof public.reflection_store
 language sql stable parallel safe set search_path = ''
@@ -26400,8 +25239,7 @@ begin atomic
   select r.*
   from public.task_reflection_lessons l
   join public.reflection_store r on r.reflection_id = l.reflection_id
-  where l.task_reflection_id = (task).task_reflection_id
-  order by l.created_at, r.reflection_id;
+  where l.task_reflection_id = (task).task_reflection_id order by l.created_at, r.reflection_id;
 end;
 
 create function public.task_reflections_lessons_learned(task public.task_reflections) returns text[]
@@ -26427,8 +25265,7 @@ begin atomic
   select t.*
   from public.task_reflection_lessons l
   join public.task_reflections t on t.task_reflection_id = l.task_reflection_id
-  where l.reflection_id = (reflection).reflection_id
-  order by l.created_at, t.task_reflection_id;
+  where l.reflection_id = (reflection).reflection_id order by l.created_at, t.task_reflection_id;
 end;
 
 create function public.task_reflections_decisions(task public.task_reflections) returns setof public.packet_store
@@ -26450,13 +25287,12 @@ comment on function public.task_reflections_decisions is
 grant execute on function public.task_reflections_lessons, public.task_reflections_lessons_learned,
   public.task_reflections_false_constraints, public.task_reflections_helpful_patterns, public.reflection_store_tasks,
   public.task_reflections_decisions to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 170-reflection/120-columns-of-tasks.sql
---! Included 170-reflection/130-check-task.sql
+--! EndIncluded 250-reflection/120-columns-of-tasks.sql
+--! Included 250-reflection/130-check-task.sql
 -- Checks for the result of a task, the lock of a task, and the text of its memory. reflect_on_task() and
 -- store_task_reflection() call these functions, and reflect() takes the lock.
 create function reflection.check_texts(texts text[], field text) returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if cardinality(texts) > reflection.max_list_length() then
     perform identity.raise_error('L9LIM',
@@ -26466,13 +25302,11 @@ begin
   elsif exists (select from unnest(texts) as t (text) where identity.is_blank(coalesce(t.text, ''))) then
     perform identity.raise_error('L9VAL', format('%s: no text may be blank', field), field);
   end if;
-end
-$$;
+end $$;
 comment on function reflection.check_texts is 'Raises unless the list has at most 64 texts of 1 byte to 8 KiB each.';
 
 create function reflection.check_metrics(metrics jsonb, field text) returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if metrics is null then
     return;
@@ -26491,15 +25325,13 @@ begin
     perform identity.raise_error('L9LIM', format('%s: at most %s bytes each', field, reflection.max_text_bytes()), field);
   end if;
   perform identity.check_numbers(metrics, field);
-end
-$$;
+end $$;
 comment on function reflection.check_metrics is 'Raises L9VAL or L9LIM unless this is an object of at most 64 names.';
 
 create function reflection.check_task(
   task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
   related_decisions uuid[], execution_time_ms double precision, metrics_improved jsonb, metrics_degraded jsonb) returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if task_id is null or identity.is_blank(task_id) then
     perform identity.raise_error('L9VAL', 'task_id: required', 'task_id');
@@ -26519,13 +25351,11 @@ begin
   perform reflection.check_texts(recommendations, 'recommendations');
   perform reflection.check_metrics(metrics_improved, 'metrics_improved');
   perform reflection.check_metrics(metrics_degraded, 'metrics_degraded');
-end
-$$;
+end $$;
 comment on function reflection.check_task is 'Raises L9VAL or L9LIM, naming the field, for what a task can''t have.';
 
 create function reflection.lock_task(task_id text, scope text, project_id text) returns void
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
 begin
@@ -26535,12 +25365,10 @@ begin
   perform packets.check_scope(scope, project_id);
   perform pg_advisory_xact_lock(hashtextextended(format('l9-memory task %s %s',
     packets.audience_id(me.tenant_id, me.org_id, me.user_id, project_id, scope), task_id), 0));
-end
-$$;
+end $$;
 comment on function reflection.lock_task is 'Makes concurrent calls for one task of the caller''s audience follow each other.';
 
-create function reflection.metric_texts(metrics jsonb) returns text[]
-language sql immutable parallel safe set search_path = ''
+create function reflection.metric_texts(metrics jsonb) returns text[] language sql immutable parallel safe set search_path = ''
 return array(select pg_catalog.format('%s: %s', m.name, m.value) from pg_catalog.jsonb_each_text(metrics) as m (name, value)
   order by m.name);
 comment on function reflection.metric_texts is 'Metrics in words: one text for each, in the order of their names.';
@@ -26560,8 +25388,8 @@ return (
 comment on function reflection.task_text is 'The result of a task in words. Its lessons are memories of their own.';
 grant execute on function reflection.check_texts, reflection.check_metrics, reflection.metric_texts, reflection.lock_task,
   reflection.check_task, reflection.task_text to l9_agent, l9_admin, l9_worker;
---! EndIncluded 170-reflection/130-check-task.sql
---! Included 170-reflection/140-store-task-reflection.sql
+--! EndIncluded 250-reflection/130-check-task.sql
+--! Included 250-reflection/140-store-task-reflection.sql
 -- Writes tasks and their links to lessons, as the owner. reflect_on_task() and link_to_task() call these functions
 -- after their own checks.
 create function reflection.is_audience_within(narrow public.packet_store, wide public.packet_store) returns boolean
@@ -26573,8 +25401,7 @@ return packets.is_scope_within((narrow).scope, (wide).scope)
 comment on function reflection.is_audience_within is 'True if all readers of the first memory may read the second.';
 
 create function reflection.check_references(source public.packet_store, ids uuid[], field text) returns void
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   visible_count integer;
   all_readable boolean;
@@ -26590,10 +25417,10 @@ begin
     perform identity.raise_error('L9OWN', format('%s: at least one of these memories does not exist, or is not yours', field),
       field);
   end if;
-end
-$$;
-comment on function reflection.check_references is 'Raises L9OWN unless the caller may read all of these memories, and L9VAL if '
-  'one of them has fewer readers than the source of the row that names it.';
+end $$;
+comment on function reflection.check_references is
+  'Raises L9OWN unless the caller may read all of these memories, and L9VAL if one of them has fewer readers than the source of '
+  'the row that names it.';
 
 create function reflection.shareable_decisions(task public.task_reflections, ids uuid[]) returns uuid[]
 language sql stable set search_path = ''
@@ -26610,8 +25437,7 @@ create function reflection.store_task_reflection(
   packet_id uuid, task_id text, description text, outcome text, what_worked text[], what_failed text[], recommendations text[],
   related_decisions uuid[], execution_time_ms double precision, metrics_improved jsonb, metrics_degraded jsonb)
 returns public.task_reflections
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   source public.packet_store := derived.lock_source_memory(store_task_reflection.packet_id);
   saved public.task_reflections;
@@ -26643,15 +25469,13 @@ begin
     related_decisions = excluded.related_decisions, execution_time_ms = excluded.execution_time_ms,
     metrics_improved = excluded.metrics_improved, metrics_degraded = excluded.metrics_degraded,
     updated_at = clock_timestamp()
-  where t.task_id = excluded.task_id
-  returning t.* into saved;
+  where t.task_id = excluded.task_id returning t.* into saved;
   if not found then
     perform identity.raise_error('L9VAL', 'description: another task has the same text; describe this one in other words',
       'description');
   end if;
   return saved;
-end
-$$;
+end $$;
 comment on function reflection.store_task_reflection is
   'Writes or replaces the row of a memory of kind task_reflection that the caller wrote (an admin: any). related_decisions must '
   'be memories that the caller and every reader of the row may read. Definer: callers can''t write task_reflections.';
@@ -26659,8 +25483,7 @@ comment on function reflection.store_task_reflection is
 -- Asks whether the caller may see both rows and wrote the task. The same error answers all failures, so that none
 -- tells whether a row exists.
 create function reflection.link_lesson(task_reflection_id uuid, reflection_id uuid) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   packet_id uuid := (
     select t.source_packet from public.task_reflections t
@@ -26681,15 +25504,13 @@ begin
       'reflection_id');
   end if;
   insert into public.task_reflection_lessons (task_reflection_id, reflection_id, tenant_id)
-  values (link_lesson.task_reflection_id, link_lesson.reflection_id, source.tenant_id)
-  on conflict do nothing;
-end
-$$;
+  values (link_lesson.task_reflection_id, link_lesson.reflection_id, source.tenant_id) on conflict do nothing;
+end $$;
 comment on function reflection.link_lesson is 'Links a lesson to a task of the caller. Definer: callers can''t write the table.';
 grant execute on function reflection.store_task_reflection, reflection.link_lesson, reflection.shareable_decisions,
   reflection.is_audience_within to l9_agent, l9_admin;
---! EndIncluded 170-reflection/140-store-task-reflection.sql
---! Included 170-reflection/150-reflect-on-task.sql
+--! EndIncluded 250-reflection/140-store-task-reflection.sql
+--! Included 250-reflection/150-reflect-on-task.sql
 -- Saves the result of a task, or changes the one that is stored, and saves its lessons. Callers reach
 -- reflect_on_task() over GraphQL and psql; link_to_task() calls it for a task without a row.
 create function public.reflect_on_task(task_id text, description text default null, outcome text default null,
@@ -26698,8 +25519,7 @@ create function public.reflect_on_task(task_id text, description text default nu
   metrics_improved jsonb default null, metrics_degraded jsonb default null, scope text default 'developer',
   project_id text default null, false_constraints text[] default '{}', helpful_patterns text[] default '{}',
   branch text default null) returns public.task_reflections
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   target_scope text := coalesce(reflect_on_task.scope, 'developer');
@@ -26775,20 +25595,19 @@ begin
     perform reflection.link_lesson(task.task_reflection_id, saved_lesson.reflection_id);
   end loop;
   return task;
-end
-$$;
-comment on function public.reflect_on_task is 'Saves the result of a task, once for each task_id of a scope and project; a later '
-  'call replaces the values that it gives. Agents change only their own (else L9OWN). outcome: success, partial, failure or '
-  'unknown. lessons, false_constraints, helpful_patterns: saved by reflect() and linked. related_decisions: memories that every '
-  'reader of the task may read. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+end $$;
+comment on function public.reflect_on_task is
+  'Saves the result of a task, once for each task_id of a scope and project; a later call replaces the values that it gives. '
+  'Agents change only their own (else L9OWN). outcome: success, partial, failure or unknown. lessons, false_constraints, '
+  'helpful_patterns: saved by reflect() and linked. related_decisions: memories that every reader of the task may read. Errors: '
+  'L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
 grant execute on function public.reflect_on_task to l9_agent, l9_admin;
---! EndIncluded 170-reflection/150-reflect-on-task.sql
---! Included 170-reflection/160-link-to-task.sql
+--! EndIncluded 250-reflection/150-reflect-on-task.sql
+--! Included 250-reflection/160-link-to-task.sql
 -- Links a lesson to a task by the name of the task, and makes the task's row if it has none. reflect() calls it where
 -- a task_id is given.
 create function reflection.link_to_task(task_id text, scope text, project_id text, reflection_id uuid) returns void
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   task public.task_reflections;
@@ -26807,20 +25626,13 @@ begin
   exception when sqlstate 'L9OWN' then
     perform identity.raise_error('L9OWN', 'task_id: this task is another agent''s', 'task_id');
   end;
-end
-$$;
+end $$;
 comment on function reflection.link_to_task is
   'Links a lesson to the task of this id in the caller''s audience: its owner, in this scope and project. A task that has no row '
   'yet gets one. The caller holds the lock of lock_task(). L9OWN if another agent wrote the task.';
 grant execute on function reflection.link_to_task to l9_agent, l9_admin;
---! EndIncluded 170-reflection/160-link-to-task.sql
---! Included 180-summaries/000-schema.sql
-create schema summaries;
-comment on schema summaries is 'Summaries of memories, and the audiences that may read them. Not exposed over GraphQL; callers '
-  'may execute only the functions that are granted individually.';
-grant usage on schema summaries to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 180-summaries/000-schema.sql
---! Included 180-summaries/010-choices-and-limits.sql
+--! EndIncluded 250-reflection/160-link-to-task.sql
+--! Included 260-summaries/010-choices-and-limits.sql
 -- The values of scope_type and the limits of this chapter: constraints, checks and searches all use these functions.
 create function summaries.scope_types() returns text[]
 language sql immutable parallel safe return array['thread', 'agent', 'topic', 'time_period', 'project', 'task'];
@@ -26833,8 +25645,8 @@ comment on function summaries.max_sources is 'The maximum number of memories tha
 comment on function summaries.max_subject_bytes is 'The maximum length of scope_value in bytes.';
 grant execute on function summaries.scope_types, summaries.max_sources, summaries.max_subject_bytes
   to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 180-summaries/010-choices-and-limits.sql
---! Included 180-summaries/020-memory-summaries.sql
+--! EndIncluded 260-summaries/010-choices-and-limits.sql
+--! Included 260-summaries/020-memory-summaries.sql
 -- The columns that only summaries have, one row for each memory of kind summary. store_summary_row() writes it;
 -- callers read it over GraphQL.
 create table public.memory_summaries (
@@ -26867,14 +25679,16 @@ alter table public.memory_summaries
 -- see.
 create unique index memory_summaries_current_unique on public.memory_summaries
   (tenant_id, scope, project_id, org_id, user_id, scope_type, scope_value) nulls not distinct;
-comment on table public.memory_summaries is 'Summaries of many memories, one row for each memory of kind summary. Text and '
-  'vector belong to that memory: memory_summaries_summary_text() returns the text, memory_embeddings holds the vector. '
-  'memory_summaries_sources() and memory_summaries_source_packet_ids() return the memories that a summary rests on.';
+comment on table public.memory_summaries is
+  'Summaries of many memories, one row for each memory of kind summary. Text and vector belong to that memory: '
+  'memory_summaries_summary_text() returns the text, memory_embeddings holds the vector. memory_summaries_sources() and '
+  'memory_summaries_source_packet_ids() return the memories that a summary rests on.';
 comment on column public.memory_summaries.summary_id is 'UUID version 7, ordered by the time when the summary was written.';
 comment on column public.memory_summaries.source_packet is
   'The memory that holds the text and, in memory_embeddings, the vector.';
-comment on column public.memory_summaries.scope_type is 'The type of the subject: thread, agent, topic, time_period, project or '
-  'task. It has nothing to do with scope, which decides who can read the summary.';
+comment on column public.memory_summaries.scope_type is
+  'The type of the subject: thread, agent, topic, time_period, project or task. It has nothing to do with scope, which decides '
+  'who can read the summary.';
 comment on column public.memory_summaries.scope_value is
   'The subject: a thread_id, a creator, a tag, an ISO week such as 2026-W47, a project_id or a correlation_id.';
 comment on column public.memory_summaries.key_facts is 'The most important facts.';
@@ -26894,8 +25708,8 @@ call derived.derive_from_packets('public.memory_summaries', 'summary_id');
 call derived.replace_expired('public.memory_summaries', 'source_packet', 'there is a summary of the same subject already',
   'scope_type', 'scope_value');
 call secrets.guard_table('public.memory_summaries', array['correlation_id', 'session_id', 'trace_id', 'scope_type']);
---! EndIncluded 180-summaries/020-memory-summaries.sql
---! Included 180-summaries/030-memory-summary-sources.sql
+--! EndIncluded 260-summaries/020-memory-summaries.sql
+--! Included 260-summaries/030-memory-summary-sources.sql
 -- Which memories each summary rests on, and the trigger that deletes a summary when one of them is deleted.
 -- store_summary_row() writes it; find_due() looks for changed sources here.
 create table public.memory_summary_sources (
@@ -26931,8 +25745,9 @@ create policy platform_override on public.memory_summary_sources for select to l
 create policy worker_access on public.memory_summary_sources for select to l9_worker using (true);
 create policy definer_functions on public.memory_summary_sources to l9_owner using (true);
 comment on policy tenant_isolation on public.memory_summary_sources is 'Nothing is shared between tenants.';
-comment on policy scope_access on public.memory_summary_sources is 'A row is visible to callers that may read both the summary '
-  'and the source. The policies of these two tables decide, so the row follows both wherever they move.';
+comment on policy scope_access on public.memory_summary_sources is
+  'A row is visible to callers that may read both the summary and the source. The policies of these two tables decide, so the '
+  'row follows both wherever they move.';
 comment on policy platform_override on public.memory_summary_sources is
   'Operators read across tenants, and each read is audited. A row is hidden when the summary or the source has expired.';
 comment on policy worker_access on public.memory_summary_sources is 'Background jobs read all rows.';
@@ -26942,27 +25757,25 @@ grant select on public.memory_summary_sources to l9_agent, l9_admin, l9_platform
 grant maintain on public.memory_summary_sources to l9_worker;
 
 create function summaries.tg_memory_summary_sources__delete_summaries() returns trigger
-language plpgsql security definer set search_path = '' set enable_nestloop = off
-as $$
+language plpgsql security definer set search_path = '' set enable_nestloop = off as $$
 begin
   -- Summaries whose own memory was deleted in this statement no longer exist, and deleting them has no effect.
   perform summaries.delete_summaries(array(select distinct o.summary_packet from old_rows o));
   return null;
-end
-$$;
+end $$;
 comment on function summaries.tg_memory_summary_sources__delete_summaries is
   'Deletes a summary when the first of its sources is deleted. Definer: deletes also summaries that the caller does not see.';
 
-create trigger _600_delete_summaries after delete on public.memory_summary_sources
-  referencing old table as old_rows
+create trigger _600_delete_summaries after delete on public.memory_summary_sources referencing old table as old_rows
   for each statement execute function summaries.tg_memory_summary_sources__delete_summaries();
---! EndIncluded 180-summaries/030-memory-summary-sources.sql
---! Included 180-summaries/040-summaries-being-deleted.sql
+--! EndIncluded 260-summaries/030-memory-summary-sources.sql
+--! Included 260-summaries/040-summaries-being-deleted.sql
 -- Deletes summaries that the caller can't see: policies of packet_store let the owner delete those on a list.
 -- Triggers of sources and store_summary() call delete_summaries().
 create table summaries.summaries_being_deleted (summary_packet uuid primary key);
-comment on table summaries.summaries_being_deleted is 'Summaries that are being deleted because one of their sources was deleted '
-  'or moved. The policies let functions of the owner delete these; rows are gone at the end of the statement.';
+comment on table summaries.summaries_being_deleted is
+  'Summaries that are being deleted because one of their sources was deleted or moved. The policies let functions of the owner '
+  'delete these; rows are gone at the end of the statement.';
 comment on column summaries.summaries_being_deleted.summary_packet is 'The memory of the summary.';
 call identity.keep_private('summaries.summaries_being_deleted', functions => 'Only functions of the owner read and write it.');
 create policy definer_upkeep_reads on public.packet_store for select to l9_owner
@@ -26975,8 +25788,7 @@ comment on policy definer_upkeep on public.packet_store is
   'Deleting or moving a memory deletes, by a trigger, the summaries that rest on it, also those that the caller does not see.';
 
 create function summaries.delete_summaries(summary_packets uuid[]) returns void
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 begin
   if coalesce(cardinality(summary_packets), 0) = 0 then
     return;
@@ -26985,11 +25797,10 @@ begin
   on conflict do nothing;
   delete from public.packet_store p where p.packet_id = any (summary_packets);
   delete from summaries.summaries_being_deleted d where d.summary_packet = any (summary_packets);
-end
-$$;
+end $$;
 comment on function summaries.delete_summaries is 'Deletes summaries, also those that the caller does not see.';
---! EndIncluded 180-summaries/040-summaries-being-deleted.sql
---! Included 180-summaries/050-columns-of-summaries.sql
+--! EndIncluded 260-summaries/040-summaries-being-deleted.sql
+--! Included 260-summaries/050-columns-of-summaries.sql
 -- Fields of a summary in GraphQL that other tables hold: its text, its sources and whether it is stale; and the
 -- heading that its memory begins with.
 create function summaries.summary_heading(scope_type text, scope_value text) returns text
@@ -27013,8 +25824,7 @@ begin atomic
   select p.*
   from public.memory_summary_sources l
   join public.packet_store p on p.packet_id = l.packet_id
-  where l.summary_packet = (summary).source_packet
-  order by p."timestamp", p.packet_id;
+  where l.summary_packet = (summary).source_packet order by p."timestamp", p.packet_id;
 end;
 
 create function public.memory_summaries_source_packet_ids(summary public.memory_summaries) returns uuid[]
@@ -27036,20 +25846,20 @@ comment on function public.memory_summaries_is_stale is
 grant execute on function summaries.summary_heading to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function public.memory_summaries_summary_text, public.memory_summaries_sources,
   public.memory_summaries_source_packet_ids, public.memory_summaries_is_stale to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 180-summaries/050-columns-of-summaries.sql
---! Included 180-summaries/060-audience-of-sources.sql
+--! EndIncluded 260-summaries/050-columns-of-summaries.sql
+--! Included 260-summaries/060-audience-of-sources.sql
 -- Computes who may read all of some memories. Whatever saves a summary takes its scope, project and expiry from here,
 -- and the trigger of moved memories checks them again.
 create type summaries.summary_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, branch text,
   ttl timestamptz, packet_count integer, coverage_start timestamptz, coverage_end timestamptz, sources_saved_until timestamptz);
-comment on type summaries.summary_audience is 'The audience that may read all of some memories, the branch of all of them, until '
-  'when it may, the number of these memories, when they happened and when the last of them was saved.';
+comment on type summaries.summary_audience is
+  'The audience that may read all of some memories, the branch of all of them, until when it may, the number of these memories, '
+  'when they happened and when the last of them was saved.';
 
 -- Takes the scope whose readers may read all the others, the only project, org and user that the sources name, and
 -- the first expiry. The sources stay locked until the transaction ends.
 create function summaries.audience_of_sources(ids uuid[]) returns summaries.summary_audience
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   audience summaries.summary_audience;
   scopes text[];
@@ -27096,8 +25906,7 @@ begin
     -- A scope without projects is readable in every project.
     and (audience.project_id is null or not exists (
       select from public.packet_store p where p.packet_id = any (ids) and p.scope = s.scope and p.project_id is null))
-  order by s.scope
-  limit 1;
+  order by s.scope limit 1;
   if not found then
     perform identity.raise_error('L9VAL', format(
       'source_packet_ids: these memories belong to scopes %s, and the readers of none of them may read all of these memories; '
@@ -27105,11 +25914,11 @@ begin
       array_to_string(scopes, ', ')), 'source_packet_ids');
   end if;
   return audience;
-end
-$$;
-comment on function summaries.audience_of_sources is 'The narrowest audience of these memories: everyone in it may read all of '
-  'them. Locks the memories until the end of the transaction. The caller must see them (else L9OWN); L9VAL if there is no such '
-  'audience. Definer: locks memories of other writers; it sees what the caller sees.';
+end $$;
+comment on function summaries.audience_of_sources is
+  'The narrowest audience of these memories: everyone in it may read all of them. Locks the memories until the end of the '
+  'transaction. The caller must see them (else L9OWN); L9VAL if there is no such audience. Definer: locks memories of other '
+  'writers; it sees what the caller sees.';
 
 create function summaries.is_audience_within(memory public.packet_store, audience summaries.summary_audience) returns boolean
 language sql stable parallel safe set search_path = ''
@@ -27121,13 +25930,12 @@ return packets.is_scope_within((memory).scope, (audience).scope)
   and ((audience).ttl is null or coalesce((memory).ttl <= (audience).ttl, false));
 comment on function summaries.is_audience_within is 'True if all readers of this memory may read what this audience reads.';
 grant execute on function summaries.audience_of_sources to l9_agent, l9_admin, l9_worker;
---! EndIncluded 180-summaries/060-audience-of-sources.sql
---! Included 180-summaries/070-follow-sources.sql
+--! EndIncluded 260-summaries/060-audience-of-sources.sql
+--! Included 260-summaries/070-follow-sources.sql
 -- Triggers of packet_store that keep summaries true to their sources: one deletes them when a source moves or its
 -- expiry changes, the other marks them as due when its text changes.
 create function summaries.tg_packet_store__check_summaries() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   sources uuid[] := array(select l.packet_id from public.memory_summary_sources l where l.summary_packet = new.packet_id);
 begin
@@ -27139,37 +25947,34 @@ begin
   perform summaries.delete_summaries(array(
     select l.summary_packet from public.memory_summary_sources l where l.packet_id = new.packet_id));
   return null;
-end
-$$;
-comment on function summaries.tg_packet_store__check_summaries is 'Runs when a memory moves or its expiry changes: refuses to '
-  'move a summary to readers of fewer than all its sources, and deletes the summaries that rest on the memory; they become due '
-  'again. Definer: deletes also summaries that the caller does not see.';
+end $$;
+comment on function summaries.tg_packet_store__check_summaries is
+  'Runs when a memory moves or its expiry changes: refuses to move a summary to readers of fewer than all its sources, and '
+  'deletes the summaries that rest on the memory; they become due again. Definer: deletes also summaries that the caller does '
+  'not see.';
 
 call derived.follow_packets('_640_check_summaries', 'summaries.tg_packet_store__check_summaries');
 
 create function summaries.tg_packet_store__mark_summaries_stale() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   update public.memory_summary_sources l set is_changed = true, updated_at = clock_timestamp()
   where l.packet_id = new.packet_id and not l.is_changed;
   return null;
-end
-$$;
-comment on function summaries.tg_packet_store__mark_summaries_stale is 'Marks the summaries that rest on a memory as due again '
-  'when its text changes. Definer: updates also rows that the caller does not see.';
+end $$;
+comment on function summaries.tg_packet_store__mark_summaries_stale is
+  'Marks the summaries that rest on a memory as due again when its text changes. Definer: updates also rows that the caller does '
+  'not see.';
 
 create trigger _645_mark_summaries_stale after update of envelope on public.packet_store
-  for each row when (new.content_hash <> old.content_hash)
-  execute function summaries.tg_packet_store__mark_summaries_stale();
---! EndIncluded 180-summaries/070-follow-sources.sql
---! Included 180-summaries/080-check-summary.sql
+  for each row when (new.content_hash <> old.content_hash) execute function summaries.tg_packet_store__mark_summaries_stale();
+--! EndIncluded 260-summaries/070-follow-sources.sql
+--! Included 260-summaries/080-check-summary.sql
 -- Checks the values of a summary. save_summary() and store_summary() call it before they save, and
 -- store_summary_row() once more as the owner.
 create function summaries.check_summary(scope_type text, scope_value text, summary_text text, key_facts text[],
   key_entities text[], key_decisions text[], confidence double precision) returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   perform reflection.check_choice(scope_type, summaries.scope_types(), 'scope_type');
   if scope_value is null or identity.is_blank(scope_value) then
@@ -27183,20 +25988,18 @@ begin
   perform reflection.check_texts(key_facts, 'key_facts');
   perform reflection.check_texts(key_entities, 'key_entities');
   perform reflection.check_texts(key_decisions, 'key_decisions');
-end
-$$;
+end $$;
 comment on function summaries.check_summary is 'Raises L9VAL or L9LIM, naming the field, for values that a summary can''t have.';
 grant execute on function summaries.check_summary to l9_agent, l9_admin, l9_worker;
 grant execute on function reflection.check_texts to l9_worker;
---! EndIncluded 180-summaries/080-check-summary.sql
---! Included 180-summaries/090-store-summary.sql
+--! EndIncluded 260-summaries/080-check-summary.sql
+--! Included 260-summaries/090-store-summary.sql
 -- Writes the row of a summary and its list of sources, as the owner. save_summary() calls it for callers and
 -- store_summary() for jobs, after they have saved the memory.
 create function summaries.store_summary_row(packet_id uuid, scope_type text, scope_value text, source_packet_ids uuid[],
   key_facts text[], key_entities text[], key_decisions text[], confidence double precision, valid_until timestamptz)
 returns public.memory_summaries
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   source public.packet_store := derived.lock_source_memory(store_summary_row.packet_id);
   audience summaries.summary_audience := summaries.audience_of_sources(store_summary_row.source_packet_ids);
@@ -27224,31 +26027,28 @@ begin
     entities.check_names(store_summary_row.key_entities, 'key_entities'),
     coalesce(store_summary_row.key_decisions, '{}'), audience.packet_count, store_summary_row.confidence,
     audience.coverage_start, audience.coverage_end, audience.sources_saved_until, store_summary_row.valid_until)
-  on conflict do nothing
-  returning memory_summaries.* into saved;
+  on conflict do nothing returning memory_summaries.* into saved;
   if not found then
     perform identity.raise_error('L9VAL', 'scope_value: already has a summary, or source_packet already is one', 'scope_value');
   end if;
   insert into public.memory_summary_sources (summary_packet, packet_id, tenant_id)
   select distinct saved.source_packet, i.id, saved.tenant_id from unnest(store_summary_row.source_packet_ids) as i (id);
   return saved;
-end
-$$;
+end $$;
 comment on function summaries.store_summary_row is
   'Writes the row of a memory of kind summary that the caller wrote (an admin: any), and the list of its sources: memories that '
   'the caller sees and that every reader of the summary may read. Definer: callers can''t write memory_summaries.';
 grant execute on function summaries.store_summary_row to l9_agent, l9_admin;
 
 -- A memory has at most 64 parents, so these are the newest sources. memory_summary_sources has all of them.
-create function summaries.newest_sources(ids uuid[]) returns uuid[]
-language sql stable set search_path = ''
+create function summaries.newest_sources(ids uuid[]) returns uuid[] language sql stable set search_path = ''
 return array(
   select p.packet_id from public.packet_store p
   where p.packet_id = any (ids) order by p."timestamp" desc, p.packet_id desc limit packets.max_parents());
 comment on function summaries.newest_sources is 'The newest 64 of these memories, as far as the caller sees them.';
 grant execute on function summaries.newest_sources to l9_agent, l9_admin;
---! EndIncluded 180-summaries/090-store-summary.sql
---! Included 180-summaries/100-save-summary.sql
+--! EndIncluded 260-summaries/090-store-summary.sql
+--! Included 260-summaries/100-save-summary.sql
 -- Saves a summary that an agent or administrator wrote. Callers reach save_summary() in psql, and by the operation
 -- summarize over MCP and GraphQL.
 create function summaries.lock_summary(audience_id uuid, scope_type text, scope_value text) returns void
@@ -27256,16 +26056,16 @@ language sql volatile set search_path = ''
 begin atomic
   select pg_advisory_xact_lock(hashtextextended(format('l9-memory summary %s %s %s', audience_id, scope_type, scope_value), 0));
 end;
-comment on function summaries.lock_summary is 'Locks the summary of a subject until the end of the transaction: of two '
-  'concurrent calls the second waits and replaces the summary of the first.';
+comment on function summaries.lock_summary is
+  'Locks the summary of a subject until the end of the transaction: of two concurrent calls the second waits and replaces the '
+  'summary of the first.';
 
 -- The audience comes first, because it decides which summary is replaced and what the lock is named after. The former
 -- summary is deleted under the caller's own policies, which refuse another agent's.
 create function public.save_summary(scope_type text, scope_value text, summary_text text, source_packet_ids uuid[],
   key_facts text[] default '{}', key_entities text[] default '{}', key_decisions text[] default '{}',
   confidence double precision default 0.8, valid_until timestamptz default null) returns public.memory_summaries
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   wanted_confidence double precision := coalesce(save_summary.confidence, 0.8);
@@ -27315,15 +26115,15 @@ begin
   return summaries.store_summary_row(
     packet_id, save_summary.scope_type, save_summary.scope_value, source_packet_ids, save_summary.key_facts,
     save_summary.key_entities, save_summary.key_decisions, wanted_confidence, save_summary.valid_until);
-end
-$$;
-comment on function public.save_summary is 'Saves the summary of a subject as a memory and replaces the existing one; agents '
-  'replace only their own (else L9OWN). scope_type: thread, agent, topic, time_period, project or task. Only callers that may '
-  'read all of source_packet_ids (at most 500) can read it, and no longer than these; if no scope has exactly these readers, '
-  'L9VAL. Errors: L9SCP, L9OWN, L9VAL, L9LIM, L9AUT.';
+end $$;
+comment on function public.save_summary is
+  'Saves the summary of a subject as a memory and replaces the existing one; agents replace only their own (else L9OWN). '
+  'scope_type: thread, agent, topic, time_period, project or task. Only callers that may read all of source_packet_ids (at most '
+  '500) can read it, and no longer than these; if no scope has exactly these readers, L9VAL. Errors: L9SCP, L9OWN, L9VAL, L9LIM, '
+  'L9AUT.';
 grant execute on function summaries.lock_summary, public.save_summary to l9_agent, l9_admin;
---! EndIncluded 180-summaries/100-save-summary.sql
---! Included 180-summaries/110-find-due.sql
+--! EndIncluded 260-summaries/100-save-summary.sql
+--! Included 260-summaries/110-find-due.sql
 -- Finds the summaries that are to be written. due_summaries() and summarize() call find_due() for their caller, and
 -- lease_summaries() calls it for all audiences of a tenant.
 create type summaries.due_for_audience as (tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text,
@@ -27331,8 +26131,7 @@ create type summaries.due_for_audience as (tenant_id uuid, org_id uuid, user_id 
   coverage_start timestamptz, coverage_end timestamptz, valid_until timestamptz, source_packet_ids uuid[]);
 comment on type summaries.due_for_audience is 'A summary that is due, and the audience that it is for.';
 
-create function summaries.summary_threshold(scope_type text) returns integer
-language sql immutable parallel safe
+create function summaries.summary_threshold(scope_type text) returns integer language sql immutable parallel safe
 return case scope_type when 'task' then 5 when 'thread' then 10 when 'topic' then 20 when 'time_period' then 20 else 50 end;
 comment on function summaries.summary_threshold is
   'The number of new memories that makes a summary due by default: task 5, thread 10, topic 20, week 20, agent 50, project 50.';
@@ -27348,15 +26147,15 @@ begin atomic
   where not identity.is_blank(s.scope_value) and octet_length(s.scope_value) <= summaries.max_subject_bytes()
   union all select 'topic', t.tag from unnest((memory).tags) as t (tag);
 end;
-comment on function summaries.summary_subjects is 'The subjects whose summaries a memory belongs to: its thread, its creator, '
-  'its tags, the ISO week in which it happened (UTC), its project, and the task that its correlation_id names.';
+comment on function summaries.summary_subjects is
+  'The subjects whose summaries a memory belongs to: its thread, its creator, its tags, the ISO week in which it happened (UTC), '
+  'its project, and the task that its correlation_id names.';
 
 -- Groups the newest memories by audience and subject, compares each group with the summary that exists, and keeps
 -- those with a reason to write it. Without a caller all audiences are grouped.
 create function summaries.find_due(me identity.identity, target_tenant uuid, types text[], only_value text, only_project text,
   min_packets integer, max_sources integer, k integer) returns setof summaries.due_for_audience
-language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0
-as $$
+language plpgsql stable set search_path = '' set max_parallel_workers_per_gather = 0 as $$
 declare
   -- Only the newest memories are scanned, because summaries of active subjects are the useful ones. Older memories are found when
   -- the call names their thread or project.
@@ -27376,8 +26175,7 @@ begin
             and (p.org_id is null or p.org_id = me.org_id) and (p.user_id is null or p.user_id = me.user_id))
         and (only_project is null or p.project_id = only_project)
         and (only_value is null or types is distinct from '{thread}' or p.thread_id = only_value)
-      order by p."timestamp" desc
-      limit scan_limit
+      order by p."timestamp" desc limit scan_limit
     ) p
     cross join lateral summaries.summary_subjects(p) s
     where (types is null or s.scope_type = any (types)) and (only_value is null or s.scope_value = only_value)
@@ -27420,15 +26218,15 @@ begin
     and (me.caller is null or me.role = 'l9_admin' or e.summary_id is null or e.creator = me.creator)
   order by e.reason in ('changed', 'valid_until') desc, e.new_packets desc, e.scope_type, e.scope_value, e.scope, e.project_id
   limit k;
-end
-$$;
-comment on function summaries.find_due is 'Summaries that are due in a tenant: for the audiences that this identity writes for '
-  'or, without a caller (for jobs), for all. Scans the newest 20,000 memories and groups them by audience, so that no due '
-  'summary contains memories that its readers may not read. Runs with the rights of the caller.';
+end $$;
+comment on function summaries.find_due is
+  'Summaries that are due in a tenant: for the audiences that this identity writes for or, without a caller (for jobs), for all. '
+  'Scans the newest 20,000 memories and groups them by audience, so that no due summary contains memories that its readers may '
+  'not read. Runs with the rights of the caller.';
 grant execute on function summaries.summary_threshold, summaries.summary_subjects, summaries.find_due
   to l9_agent, l9_admin, l9_worker;
---! EndIncluded 180-summaries/110-find-due.sql
---! Included 180-summaries/120-due-summaries.sql
+--! EndIncluded 260-summaries/110-find-due.sql
+--! Included 260-summaries/120-due-summaries.sql
 -- Lists the due summaries of a caller, who reaches due_summaries() over GraphQL and psql. summarize() calls
 -- find_due_for_caller() and writes an audit row of its own.
 create type public.due_summary as (scope_type text, scope_value text, scope text, project_id text, reason text,
@@ -27445,8 +26243,9 @@ comment on column public.due_summary.coverage_start is
 comment on column public.due_summary.coverage_end is
   'The event time of the source of the existing summary that happened last; null if there is none.';
 comment on column public.due_summary.valid_until is 'The time from which the existing summary is due by time alone.';
-comment on column public.due_summary.reason is 'The reason why the summary is due. none: there is no summary yet; packets: '
-  'enough memories were added; changed: the text of a source was changed; valid_until: that time has passed.';
+comment on column public.due_summary.reason is
+  'The reason why the summary is due. none: there is no summary yet; packets: enough memories were added; changed: the text of a '
+  'source was changed; valid_until: that time has passed.';
 comment on column public.due_summary.new_packets is 'The number of memories added since the existing summary.';
 comment on column public.due_summary.packet_count is 'The number of memories of the subject.';
 comment on column public.due_summary.summary_id is 'The existing summary; null if there is none.';
@@ -27456,8 +26255,7 @@ comment on column public.due_summary.source_packet_ids is
 create function summaries.find_due_for_caller(
   scope_types text[], scope_value text, project_id text, min_packets integer, max_sources integer, k integer)
 returns setof public.due_summary
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   one_type text;
@@ -27477,14 +26275,12 @@ begin
   select d.scope_type, d.scope_value, d.scope, d.project_id, d.reason, d.new_packets, d.packet_count, d.summary_id,
     d.coverage_start, d.coverage_end, d.valid_until, d.source_packet_ids
   from summaries.find_due(me, me.tenant_id, scope_types, scope_value, project_id, min_packets, max_sources, k) d;
-end
-$$;
+end $$;
 comment on function summaries.find_due_for_caller is 'What due_summaries() returns, without an audit row.';
 
 create function public.due_summaries(scope_types text[] default null, scope_value text default null, project_id text default null,
   min_packets integer default null, max_sources integer default 100, k integer default 20) returns setof public.due_summary
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   due public.due_summary[] := array(
     select d from summaries.find_due_for_caller(scope_types, scope_value, project_id, min_packets, max_sources, k) d);
@@ -27494,15 +26290,15 @@ begin
       select d.summary_id from unnest(due) d where d.summary_id is not null
       union select i.id from unnest(due) d cross join lateral unnest(d.source_packet_ids) as i (id))), project_id => project_id);
   return query select d.* from unnest(due) d;
-end
-$$;
-comment on function public.due_summaries is 'Summaries that are due where the caller writes: enough memories have none, enough '
-  'were added, a source was changed, or valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic '
-  'and week 20, agent and project 50. source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest 20,000 '
-  'memories. Writes a READ audit row. Errors: L9VAL, L9AUT.';
+end $$;
+comment on function public.due_summaries is
+  'Summaries that are due where the caller writes: enough memories have none, enough were added, a source was changed, or '
+  'valid_until has passed. min_packets: what is enough; by default task 5, thread 10, topic and week 20, agent and project 50. '
+  'source_packet_ids: the newest max_sources (1 to 500). k: 1 to 100. Scans the newest 20,000 memories. Writes a READ audit row. '
+  'Errors: L9VAL, L9AUT.';
 grant execute on function summaries.find_due_for_caller, public.due_summaries to l9_agent, l9_admin;
---! EndIncluded 180-summaries/120-due-summaries.sql
---! Included 180-summaries/130-summarize.sql
+--! EndIncluded 260-summaries/120-due-summaries.sql
+--! Included 260-summaries/130-summarize.sql
 -- The operation summarize: without a text it hands out what is due with the sources, and with one it saves the summary.
 create type public.summarize_result as (status text, summary public.memory_summaries, due jsonb);
 comment on type public.summarize_result is
@@ -27535,8 +26331,9 @@ begin atomic
     'timestamp', t."timestamp", 'created_at', t.created_at) order by t.place desc), '[]')
   from trimmed t where t.place <= 100 and (t.place = 1 or t.used <= max_tokens);
 end;
-comment on function summaries.sources_within is 'The texts of those of these memories that the caller may read, oldest first, '
-  'trimmed to about max_tokens tokens in all; at most the newest 100.';
+comment on function summaries.sources_within is
+  'The texts of those of these memories that the caller may read, oldest first, trimmed to about max_tokens tokens in all; at '
+  'most the newest 100.';
 
 -- The first half is save_summary(); the second asks for due summaries, cuts the sources of all of them to one budget
 -- of tokens, and audits which memories were shown.
@@ -27544,8 +26341,7 @@ create function public.summarize(scope_type text default null, scope_value text 
   source_packet_ids uuid[] default null, key_facts text[] default '{}', key_entities text[] default '{}',
   key_decisions text[] default '{}', confidence double precision default 0.8, valid_until timestamptz default null,
   project_id text default null, k integer default 1, max_tokens integer default 8000) returns public.summarize_result
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   result public.summarize_result;
   shown_ids jsonb;
@@ -27583,11 +26379,11 @@ begin
   shown_ids := jsonb_path_query_array(result.due, '$[*].sources[*].packet_id');
   perform audit.audit_read('READ', jsonb_build_object('ids', shown_ids, 'scope_type', scope_type), project_id => project_id);
   return result;
-end
-$$;
-comment on function public.summarize is 'Without summary_text: the summaries that are due (optionally only of this scope_type, '
-  'scope_value and project_id), k of them (1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With '
-  'summary_text: calls save_summary(). Writes an audit row. Errors: as for save_summary().';
+end $$;
+comment on function public.summarize is
+  'Without summary_text: the summaries that are due (optionally only of this scope_type, scope_value and project_id), k of them '
+  '(1 to 20), with the texts of their sources trimmed to about max_tokens tokens. With summary_text: calls save_summary(). '
+  'Writes an audit row. Errors: as for save_summary().';
 grant execute on function summaries.sources_within, public.summarize to l9_agent, l9_admin;
 
 create function summaries.summary_json(summary public.memory_summaries) returns jsonb
@@ -27603,14 +26399,15 @@ return case when (summary).summary_id is not null then pg_catalog.jsonb_build_ob
   'coverage_start', (summary).coverage_start, 'coverage_end', (summary).coverage_end, 'valid_until', (summary).valid_until) end;
 comment on function summaries.summary_json is 'A summary as the gateway returns it, with the text of its memory.';
 grant execute on function summaries.summary_json to l9_agent, l9_admin;
---! EndIncluded 180-summaries/130-summarize.sql
---! Included 180-summaries/140-summary-job.sql
+--! EndIncluded 260-summaries/130-summarize.sql
+--! Included 260-summaries/140-summary-job.sql
 -- Summaries that background jobs save, as the owner and for any audience. store_model_summary() calls store_summary()
 -- with what a chat model wrote.
 create policy definer_job_writes on public.packet_store for insert to l9_owner
   with check ((select packets.is_job_writing()) and packet_type = 'summary');
-comment on policy definer_job_writes on public.packet_store is 'Functions of the owner save summaries for background jobs. '
-  'Functions that agents and admins call save nothing under this policy.';
+comment on policy definer_job_writes on public.packet_store is
+  'Functions of the owner save summaries for background jobs. Functions that agents and admins call save nothing under this '
+  'policy.';
 
 -- The same steps as save_summary(), but the owner's policies apply: the former summary goes whoever wrote it, and the
 -- memory is inserted for the audience instead of the caller.
@@ -27618,8 +26415,7 @@ create function summaries.store_summary(scope_type text, scope_value text, summa
   key_facts text[] default '{}', key_entities text[] default '{}', key_decisions text[] default '{}',
   confidence double precision default 0.8, valid_until timestamptz default null, model text default null)
 returns public.memory_summaries
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   audience summaries.summary_audience;
   packet_id uuid;
@@ -27650,32 +26446,23 @@ begin
     jsonb_strip_nulls(jsonb_build_object('creator', 'job', 'source', 'l9-memory', 'agent', 'job', 'model', store_summary.model)),
     summaries.newest_sources(source_packet_ids), audience.ttl, audience.project_id, audience.branch, audience.scope,
     audience.tenant_id, audience.org_id, audience.user_id, clock_timestamp(), clock_timestamp(), clock_timestamp())
-  on conflict do nothing
-  returning p.packet_id into packet_id;
+  on conflict do nothing returning p.packet_id into packet_id;
   if packet_id is null then
     perform identity.raise_error('L9VAL', 'summary_text: a memory of kind summary with the same text exists', 'summary_text');
   end if;
   return summaries.store_summary_row(
     packet_id, store_summary.scope_type, store_summary.scope_value, source_packet_ids, store_summary.key_facts,
     store_summary.key_entities, store_summary.key_decisions, store_summary.confidence, store_summary.valid_until);
-end
-$$;
+end $$;
 comment on function summaries.store_summary is
   'Saves a summary for the background job (role l9_worker): for the narrowest audience of the sources, with creator job, and in '
   'place of the existing summary, whoever wrote it. Otherwise like save_summary(). Definer: jobs can''t write memories.';
 grant execute on function summaries.store_summary to l9_worker;
---! EndIncluded 180-summaries/140-summary-job.sql
---! Included 190-extraction/000-schema.sql
-create schema extraction;
-comment on schema extraction is 'Facts and relationships that a chat model finds, and its token budget. The helpers are not '
-  'exposed over GraphQL; callers may execute only the functions granted one by one.';
-grant usage on schema extraction to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 190-extraction/000-schema.sql
---! Included 190-extraction/010-extraction-settings.sql
+--! EndIncluded 260-summaries/140-summary-job.sql
+--! Included 270-extraction/010-extraction-settings.sql
 -- Which memories a chat model may read, and the budget for it. set_extraction_settings() writes it; triggers of
 -- packet_store and the jobs ask it before anything is sent.
-create function extraction.are_kinds(kinds text[]) returns boolean
-language sql immutable parallel safe set search_path = ''
+create function extraction.are_kinds(kinds text[]) returns boolean language sql immutable parallel safe set search_path = ''
 return not exists (
   select from pg_catalog.unnest(kinds) as k (kind) where k.kind is null or k.kind !~ packets.kind_pattern());
 comment on function extraction.are_kinds is 'True if each text can be a kind: a lower-case word of at most 63 characters.';
@@ -27698,14 +26485,16 @@ create table public.extraction_settings (
   constraint extraction_scopes_at_most_64 check (cardinality(scopes) <= 64 and array_position(scopes, null) is null),
   constraint extraction_budget_of_a_call check (extraction.is_budget(tokens_per_day))
 );
-comment on table public.extraction_settings is 'Which memories of a tenant a chat model may read, and for how many tokens a day. '
-  'Without a row it may read nothing. set_extraction_settings() writes this table.';
+comment on table public.extraction_settings is
+  'Which memories of a tenant a chat model may read, and for how many tokens a day. Without a row it may read nothing. '
+  'set_extraction_settings() writes this table.';
 comment on column public.extraction_settings.tenant_id is 'The tenant.';
 comment on column public.extraction_settings.is_enabled is
   'Whether a chat model extracts entities, facts and relationships from new memories.';
 comment on column public.extraction_settings.kinds is 'The kinds of memories that are read for extraction.';
-comment on column public.extraction_settings.scopes is 'The scopes whose memories a model may read. A memory of any other scope '
-  'is never sent to a model, so private scopes must be named here.';
+comment on column public.extraction_settings.scopes is
+  'The scopes whose memories a model may read. A memory of any other scope is never sent to a model, so private scopes must be '
+  'named here.';
 comment on column public.extraction_settings.writes_summaries is
   'Whether a chat model writes due summaries of memories in these scopes, whatever their kinds.';
 comment on column public.extraction_settings.tokens_per_day is
@@ -27714,8 +26503,7 @@ comment on column public.extraction_settings.updated_at is 'When the settings la
 alter table public.extraction_settings enable row level security, force row level security;
 create policy tenant_isolation on public.extraction_settings as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.extraction_settings for select to l9_admin
-  using ((select identity.has_every_scope()));
+create policy scope_access on public.extraction_settings for select to l9_admin using ((select identity.has_every_scope()));
 create policy platform_override on public.extraction_settings for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('extraction_settings')));
 create policy worker_access on public.extraction_settings for select to l9_worker using (true);
@@ -27734,14 +26522,13 @@ grant select on public.extraction_settings to l9_admin, l9_platform_admin, l9_wo
 create trigger _500_audit after insert or update on public.extraction_settings
   for each row execute function administration.tg__audit_identity(
     '', 'is_enabled', 'kinds', 'scopes', 'writes_summaries', 'tokens_per_day');
---! EndIncluded 190-extraction/010-extraction-settings.sql
---! Included 190-extraction/020-set-extraction-settings.sql
+--! EndIncluded 270-extraction/010-extraction-settings.sql
+--! Included 270-extraction/020-set-extraction-settings.sql
 -- Administrators switch extraction and written summaries on and off here, over GraphQL and psql, and set their limits.
 create function public.set_extraction_settings(is_enabled boolean default null, kinds text[] default null,
   scopes text[] default null, writes_summaries boolean default null, tokens_per_day bigint default null,
   tenant_id uuid default null) returns public.extraction_settings
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_extraction_settings.tenant_id);
   saved public.extraction_settings;
@@ -27761,8 +26548,7 @@ begin
   end if;
   select n.scope into unknown_scope
   from unnest(set_extraction_settings.scopes) as n (scope)
-  where not exists (select from public.scopes s where s.tenant_id = admin.target_tenant_id and s.scope = n.scope)
-  limit 1;
+  where not exists (select from public.scopes s where s.tenant_id = admin.target_tenant_id and s.scope = n.scope) limit 1;
   if found then
     perform identity.raise_error('L9VAL', 'scopes: must be existing scopes of the tenant', 'scopes');
   end if;
@@ -27776,18 +26562,17 @@ begin
     writes_summaries = coalesce(set_extraction_settings.writes_summaries, s.writes_summaries),
     tokens_per_day = coalesce(set_extraction_settings.tokens_per_day, s.tokens_per_day),
     updated_at = clock_timestamp()
-  where s.tenant_id = admin.target_tenant_id
-  returning s.* into saved;
+  where s.tenant_id = admin.target_tenant_id returning s.* into saved;
   return saved;
-end
-$$;
-comment on function public.set_extraction_settings is 'Changes the given settings of what a chat model may read, from the next '
-  'save on. kinds: those to extract from, at most 64. scopes: at most 64; memories of others are never sent to a model. '
-  'writes_summaries: it also writes due summaries. tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. '
-  'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes settings.';
+end $$;
+comment on function public.set_extraction_settings is
+  'Changes the given settings of what a chat model may read, from the next save on. kinds: those to extract from, at most 64. '
+  'scopes: at most 64; memories of others are never sent to a model. writes_summaries: it also writes due summaries. '
+  'tokens_per_day: from 50000 to 10^12. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: '
+  'only this function writes settings.';
 grant execute on function public.set_extraction_settings to l9_admin, l9_platform_admin;
---! EndIncluded 190-extraction/020-set-extraction-settings.sql
---! Included 190-extraction/030-extraction-usage.sql
+--! EndIncluded 270-extraction/020-set-extraction-settings.sql
+--! Included 270-extraction/030-extraction-usage.sql
 -- The tokens that chat models used, by tenant and day. reserve_tokens() and record_token_usage() write it;
 -- administrators read it over GraphQL.
 create table public.extraction_usage (
@@ -27811,14 +26596,14 @@ comment on column public.extraction_usage.calls is 'The number of calls.';
 comment on column public.extraction_usage.failed_calls is 'The number of calls without a usable answer.';
 comment on column public.extraction_usage.prompt_tokens is 'Tokens sent, as counted by the provider.';
 comment on column public.extraction_usage.completion_tokens is 'Tokens received, as counted by the provider.';
-comment on column public.extraction_usage.reserved_tokens is 'The most that running calls can cost, plus the reservations of '
-  'calls whose cost is unknown because the provider or the job failed.';
+comment on column public.extraction_usage.reserved_tokens is
+  'The most that running calls can cost, plus the reservations of calls whose cost is unknown because the provider or the job '
+  'failed.';
 comment on column public.extraction_usage.updated_at is 'When a call last started or ended.';
 alter table public.extraction_usage enable row level security, force row level security;
 create policy tenant_isolation on public.extraction_usage as restrictive to l9_agent, l9_admin
   using (tenant_id = (select identity.current_tenant_id()));
-create policy scope_access on public.extraction_usage for select to l9_admin
-  using ((select identity.has_every_scope()));
+create policy scope_access on public.extraction_usage for select to l9_admin using ((select identity.has_every_scope()));
 create policy platform_override on public.extraction_usage for select to l9_platform_admin
   using ((select identity.allow_and_audit_operator_read('extraction_usage')));
 create policy worker_access on public.extraction_usage to l9_worker using (true);
@@ -27831,8 +26616,8 @@ comment on policy worker_access on public.extraction_usage is 'Jobs reserve and 
 grant select on public.extraction_usage to l9_admin, l9_platform_admin, l9_worker;
 grant insert (tenant_id, day), update (calls, failed_calls, prompt_tokens, completion_tokens, reserved_tokens, updated_at)
   on public.extraction_usage to l9_worker;
---! EndIncluded 190-extraction/030-extraction-usage.sql
---! Included 190-extraction/040-reserve-tokens.sql
+--! EndIncluded 270-extraction/030-extraction-usage.sql
+--! Included 270-extraction/040-reserve-tokens.sql
 -- Keeps the calls of chat models within the budget of a tenant. The gateway reserves tokens before each call and
 -- records the real cost afterwards.
 create function extraction.is_active_tenant(tenant_id uuid) returns boolean
@@ -27841,8 +26626,7 @@ return exists (select from public.tenants t where t.tenant_id = is_active_tenant
 comment on function extraction.is_active_tenant is 'True if the tenant is active. Definer: jobs can''t read tenants.';
 
 create function extraction.reserve_tokens(tenant_id uuid, tokens bigint) returns date
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   today constant date := (now() at time zone 'utc')::date;
 begin
@@ -27855,8 +26639,7 @@ begin
     and (s.is_enabled or s.writes_summaries) and extraction.is_active_tenant(u.tenant_id)
     and u.prompt_tokens + u.completion_tokens + u.reserved_tokens + greatest(tokens, 0) <= s.tokens_per_day;
   return case when found then today end;
-end
-$$;
+end $$;
 comment on function extraction.reserve_tokens is
   'Reserves the most that a call can cost and returns the day of the reservation, for record_token_usage(). Null: the budget of '
   'the day is too small, or the tenant is inactive or has neither extraction nor summaries enabled.';
@@ -27878,8 +26661,8 @@ begin atomic
 end;
 comment on function extraction.record_token_usage is 'Replaces a reservation by the real cost; null keeps it.';
 grant execute on function extraction.is_active_tenant, extraction.reserve_tokens, extraction.record_token_usage to l9_worker;
---! EndIncluded 190-extraction/040-reserve-tokens.sql
---! Included 190-extraction/050-pending-extractions.sql
+--! EndIncluded 270-extraction/040-reserve-tokens.sql
+--! Included 270-extraction/050-pending-extractions.sql
 -- The queue of memories that a chat model is to read, and the trigger that fills it when memories are saved. The
 -- extraction job works through it by lease_extractions().
 create table extraction.pending_extractions (
@@ -27928,8 +26711,7 @@ grant execute on function extraction.is_wanted to l9_worker;
 create function extraction.tg_packet_store__enqueue_extraction() returns trigger
 language plpgsql security definer set search_path = ''
 -- A plan that was cached for a few rows must stay fast for a thousand.
-set enable_nestloop = off
-as $$
+set enable_nestloop = off as $$
 begin
   if not exists (select from public.extraction_settings s where s.is_enabled) then
     return null; -- Where no model reads memories, a save pays for one lookup.
@@ -27937,25 +26719,20 @@ begin
   insert into extraction.pending_extractions (packet_id)
   select n.packet_id
   from new_rows n join public.extraction_settings s on s.tenant_id = n.tenant_id
-  where extraction.is_wanted(s, n.packet_type, n.scope, n.ttl)
-  order by n.packet_id
-  on conflict do nothing;
+  where extraction.is_wanted(s, n.packet_type, n.scope, n.ttl) order by n.packet_id on conflict do nothing;
   return null;
-end
-$$;
+end $$;
 comment on function extraction.tg_packet_store__enqueue_extraction is
   'Adds new memories to the queue if their tenant wants them read. Definer: callers can''t read the queue or the settings.';
 
-create trigger _900_enqueue_extraction after insert on public.packet_store
-  referencing new table as new_rows
+create trigger _900_enqueue_extraction after insert on public.packet_store referencing new table as new_rows
   for each statement execute function extraction.tg_packet_store__enqueue_extraction();
---! EndIncluded 190-extraction/050-pending-extractions.sql
---! Included 190-extraction/060-follow-memories.sql
+--! EndIncluded 270-extraction/050-pending-extractions.sql
+--! Included 270-extraction/060-follow-memories.sql
 -- A trigger of packet_store: when the text of a memory changes, what a model extracted from the old text goes, and
 -- the new text is queued. store_extraction() withdraws relationships by the same function.
 create function extraction.withdraw_extracted_relationships(packet_id uuid) returns void
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   ids constant uuid[] := array(
     select distinct e.relationship_id from public.relationship_evidence e
@@ -27967,14 +26744,12 @@ begin
     where e.packet_id = withdraw_extracted_relationships.packet_id and e.extracted_by is not null;
     perform graph.recompute_relationships(ids);
   end if;
-end
-$$;
+end $$;
 comment on function extraction.withdraw_extracted_relationships is
   'Deletes the relationships that a model extracted from a memory; relationships that callers stated stay.';
 
 create function extraction.tg_packet_store__extraction_follow() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   has_new_text constant boolean := new.content_hash <> old.content_hash;
 begin
@@ -27990,10 +26765,10 @@ begin
   on conflict (packet_id) do update
     set attempts = 0, next_attempt_at = now(), leased_until = null, given_up_at = null, last_error = null;
   return null;
-end
-$$;
-comment on function extraction.tg_packet_store__extraction_follow is 'Deletes what a model extracted from the old text of a '
-  'memory and queues the new text if the tenant wants it read. Definer: callers can''t write these tables.';
+end $$;
+comment on function extraction.tg_packet_store__extraction_follow is
+  'Deletes what a model extracted from the old text of a memory and queues the new text if the tenant wants it read. Definer: '
+  'callers can''t write these tables.';
 
 -- Fires after the triggers that move facts and relationships.
 create trigger _640_extraction_follow after update on public.packet_store
@@ -28002,24 +26777,21 @@ create trigger _640_extraction_follow after update on public.packet_store
     new.content_hash is distinct from old.content_hash
     or (new.scope, new.packet_type) is distinct from (old.scope, old.packet_type))
   execute function extraction.tg_packet_store__extraction_follow();
---! EndIncluded 190-extraction/060-follow-memories.sql
---! Included 190-extraction/070-lease-extractions.sql
+--! EndIncluded 270-extraction/060-follow-memories.sql
+--! Included 270-extraction/070-lease-extractions.sql
 -- The extraction job calls these functions as l9_worker, each in a short transaction: none is open while the model answers.
 create function extraction.lease_extractions(batch_size integer, lease interval)
 returns table (packet_id uuid, content text, content_hash bytea, happened_at timestamptz, attempts integer, tenant_id uuid,
   org_id uuid, user_id uuid, project_id text, scope text)
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   ids uuid[];
 begin
   loop
     ids := array(
       select q.packet_id from extraction.pending_extractions q
-      where q.given_up_at is null and extraction.is_due(q.next_attempt_at, q.leased_until)
-      order by q.next_attempt_at
-      limit batch_size
-      for update skip locked);
+      where q.given_up_at is null and extraction.is_due(q.next_attempt_at, q.leased_until) order by q.next_attempt_at
+      limit batch_size for update skip locked);
     exit when ids = '{}';
     -- Settings or scope may have changed since the memory was queued.
     delete from extraction.pending_extractions q
@@ -28029,23 +26801,19 @@ begin
     return query
     with leased as (
       update extraction.pending_extractions q set leased_until = now() + lease
-      where q.packet_id = any (ids)
-      returning q.packet_id, q.attempts
+      where q.packet_id = any (ids) returning q.packet_id, q.attempts
     )
     select p.packet_id, p.envelope ->> 'content', p.content_hash, p."timestamp", l.attempts,
       p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope
     from leased l join public.packet_store p on p.packet_id = l.packet_id;
     exit when found;
   end loop;
-end
-$$;
+end $$;
 comment on function extraction.lease_extractions is 'Leases up to batch_size memories of the queue; drops unwanted ones.';
 
 create function extraction.postpone_extraction(packet_id uuid, delay interval, error text, counts_as_attempt boolean,
-  max_attempts integer default extraction.max_attempts())
-returns boolean
-language plpgsql volatile set search_path = ''
-as $$
+  max_attempts integer default extraction.max_attempts()) returns boolean
+language plpgsql volatile set search_path = '' as $$
 declare
   has_given_up boolean;
 begin
@@ -28055,13 +26823,12 @@ begin
     last_error = tasks.error_name(error),
     attempts = q.attempts + counts_as_attempt::integer,
     given_up_at = case when counts_as_attempt and q.attempts + 1 >= max_attempts then now() end
-  where q.packet_id = postpone_extraction.packet_id
-  returning q.given_up_at is not null into has_given_up;
+  where q.packet_id = postpone_extraction.packet_id returning q.given_up_at is not null into has_given_up;
   return coalesce(has_given_up, false);
-end
-$$;
-comment on function extraction.postpone_extraction is 'Ends the lease of a memory and retries it after the delay: after a '
-  'provider error, or (counts_as_attempt) after an unusable answer. Returns true if that was the last attempt.';
+end $$;
+comment on function extraction.postpone_extraction is
+  'Ends the lease of a memory and retries it after the delay: after a provider error, or (counts_as_attempt) after an unusable '
+  'answer. Returns true if that was the last attempt.';
 
 create function extraction.postpone_extractions_of(tenant_id uuid) returns void
 language sql volatile set search_path = ''
@@ -28076,8 +26843,9 @@ begin atomic
     and q.given_up_at is null and q.next_attempt_at <= now() + interval '10 minutes'
     and (q.leased_until is null or q.leased_until < now());
 end;
-comment on function extraction.postpone_extractions_of is 'Postpones the waiting memories of a tenant whose budget is used up, '
-  'by 10 minutes or until the next day in UTC; leased memories are left alone.';
+comment on function extraction.postpone_extractions_of is
+  'Postpones the waiting memories of a tenant whose budget is used up, by 10 minutes or until the next day in UTC; leased '
+  'memories are left alone.';
 
 create function extraction.release_extraction_leases() returns void
 language sql volatile set search_path = ''
@@ -28087,8 +26855,7 @@ end;
 comment on function extraction.release_extraction_leases is
   'Ends all leases. For the start of a process that is alone on its database, where any lease belongs to a dead process.';
 
-create function extraction.has_due_extractions() returns boolean
-language sql stable set search_path = ''
+create function extraction.has_due_extractions() returns boolean language sql stable set search_path = ''
 return exists (
   select from extraction.pending_extractions q
   where q.given_up_at is null and extraction.is_due(q.next_attempt_at, q.leased_until));
@@ -28104,12 +26871,13 @@ begin atomic
      where u.day = (now() at time zone 'utc')::date)
   from extraction.pending_extractions q;
 end;
-comment on function extraction.extraction_backlog is 'Over all tenants: the number of waiting memories, the number given up, the '
-  'age of the oldest waiting memory in seconds, and the tokens used today.';
+comment on function extraction.extraction_backlog is
+  'Over all tenants: the number of waiting memories, the number given up, the age of the oldest waiting memory in seconds, and '
+  'the tokens used today.';
 grant execute on function extraction.lease_extractions, extraction.postpone_extraction, extraction.postpone_extractions_of,
   extraction.release_extraction_leases, extraction.has_due_extractions, extraction.extraction_backlog to l9_worker;
---! EndIncluded 190-extraction/070-lease-extractions.sql
---! Included 190-extraction/080-store-extraction.sql
+--! EndIncluded 270-extraction/070-lease-extractions.sql
+--! Included 270-extraction/080-store-extraction.sql
 -- Takes over what a chat model found in a memory. The extraction job calls store_extraction() with the answer.
 create type extraction.stored_extraction as (is_stored boolean, facts integer, relations integer, dropped integer);
 comment on type extraction.stored_extraction is 'What was stored of a chat model''s answer, and how many items were dropped.';
@@ -28144,8 +26912,7 @@ create function extraction.store_extraction(packet_id uuid, content_hash bytea, 
 returns extraction.stored_extraction
 language plpgsql volatile security definer set search_path = ''
 -- Shorter than deadlock_timeout, so that this job gives way before a caller's transaction could fail.
-set lock_timeout = '500ms'
-as $$
+set lock_timeout = '500ms' as $$
 declare
   stored extraction.stored_extraction := (false, 0, 0, 0);
   source public.packet_store;
@@ -28218,16 +26985,16 @@ begin
   end loop;
   stored.is_stored := true;
   return stored;
-end
-$$;
-comment on function extraction.store_extraction is 'Stores what a chat model extracted from a memory, replaces the previous '
-  'extraction, and removes the memory from the queue, in one transaction: entities (as facts with the predicate is a), facts and '
-  'relationships, at most 50 of each. Items that break a limit are dropped and counted. Stores nothing if the text has changed '
-  'since the lease or the tenant no longer wants it read. Scope, owner and source are the memory''s own, whatever the answer '
-  'contains. For jobs. Definer: writes tables that jobs can''t write.';
+end $$;
+comment on function extraction.store_extraction is
+  'Stores what a chat model extracted from a memory, replaces the previous extraction, and removes the memory from the queue, in '
+  'one transaction: entities (as facts with the predicate is a), facts and relationships, at most 50 of each. Items that break a '
+  'limit are dropped and counted. Stores nothing if the text has changed since the lease or the tenant no longer wants it read. '
+  'Scope, owner and source are the memory''s own, whatever the answer contains. For jobs. Definer: writes tables that jobs '
+  'can''t write.';
 grant execute on function extraction.store_extraction to l9_worker;
---! EndIncluded 190-extraction/080-store-extraction.sql
---! Included 190-extraction/090-summary-leases.sql
+--! EndIncluded 270-extraction/080-store-extraction.sql
+--! Included 270-extraction/090-summary-leases.sql
 -- The job that has a chat model write summaries calls these functions as l9_worker. No transaction is open while the model
 -- answers.
 create table extraction.summary_leases (
@@ -28236,8 +27003,9 @@ create table extraction.summary_leases (
   next_attempt_at timestamptz not null default now(),
   leased_until timestamptz
 );
-comment on table extraction.summary_leases is 'Leases and failed attempts of due summaries. find_due() computes which summaries '
-  'are due; rows that are no longer needed are deleted after a week.';
+comment on table extraction.summary_leases is
+  'Leases and failed attempts of due summaries. find_due() computes which summaries are due; rows that are no longer needed are '
+  'deleted after a week.';
 comment on column extraction.summary_leases.summary_key is 'A hash of audience and subject, from which neither can be derived.';
 comment on column extraction.summary_leases.attempts is 'The number of answers that were not usable.';
 comment on column extraction.summary_leases.leased_until is
@@ -28254,8 +27022,7 @@ comment on function extraction.may_write_summaries is 'True if any tenant has it
 create function extraction.lease_summaries(batch_size integer, lease interval)
 returns table (summary_key bytea, tenant_id uuid, org_id uuid, user_id uuid, scope text, project_id text, scope_type text,
   scope_value text, packet_ids uuid[], content_hashes bytea[], contents text[], happened_at timestamptz[])
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   candidate record;
 begin
@@ -28283,16 +27050,14 @@ begin
     batch_size := batch_size - 1;
     exit when batch_size <= 0;
   end loop;
-end
-$$;
-comment on function extraction.lease_summaries is 'Leases up to batch_size due summaries of tenants that have them written by a '
-  'chat model, in scopes that it may read. Returns the newest 40 sources of each, oldest first.';
+end $$;
+comment on function extraction.lease_summaries is
+  'Leases up to batch_size due summaries of tenants that have them written by a chat model, in scopes that it may read. Returns '
+  'the newest 40 sources of each, oldest first.';
 
 create function extraction.postpone_summary(summary_key bytea, delay interval, counts_as_attempt boolean,
-  max_attempts integer default extraction.max_attempts())
-returns boolean
-language plpgsql volatile set search_path = ''
-as $$
+  max_attempts integer default extraction.max_attempts()) returns boolean
+language plpgsql volatile set search_path = '' as $$
 declare
   has_given_up boolean;
 begin
@@ -28305,20 +27070,19 @@ begin
   where c.summary_key = postpone_summary.summary_key
   returning old.attempts + 1 >= max_attempts and counts_as_attempt into has_given_up;
   return coalesce(has_given_up, false);
-end
-$$;
-comment on function extraction.postpone_summary is 'Ends the lease of a due summary and retries it after the delay, or after a '
-  'day if that was the last attempt. Returns true if it was the last attempt.';
+end $$;
+comment on function extraction.postpone_summary is
+  'Ends the lease of a due summary and retries it after the delay, or after a day if that was the last attempt. Returns true if '
+  'it was the last attempt.';
 grant execute on function extraction.may_write_summaries, extraction.lease_summaries, extraction.postpone_summary to l9_worker;
---! EndIncluded 190-extraction/090-summary-leases.sql
---! Included 190-extraction/100-store-model-summary.sql
+--! EndIncluded 270-extraction/090-summary-leases.sql
+--! Included 270-extraction/100-store-model-summary.sql
 -- Takes over a summary that a chat model wrote. The job that writes summaries calls store_model_summary() with the
 -- answer and the hashes of the sources that the model read.
 create function extraction.store_model_summary(
   summary_key bytea, scope_type text, scope_value text, summary jsonb, packet_ids uuid[], content_hashes bytea[], model text)
 returns boolean
-language plpgsql volatile set search_path = '' set lock_timeout = '500ms'
-as $$
+language plpgsql volatile set search_path = '' set lock_timeout = '500ms' as $$
 declare
   -- Missing lists default to empty ones; only these keys of the answer are used, and long values are cut.
   answer constant jsonb := jsonb_build_object('key_facts', '[]'::jsonb, 'key_entities', '[]'::jsonb, 'key_decisions',
@@ -28342,30 +27106,22 @@ begin
     extraction.summary_texts(answer -> 'key_decisions'), least(greatest((answer ->> 'confidence')::double precision, 0), 1),
     model => store_model_summary.model);
   return true;
-end
-$$;
-comment on function extraction.store_model_summary is 'Stores a summary that a chat model wrote of these memories. Returns false '
-  'and stores nothing if one of them was changed, moved or deleted since the lease, or the tenant no longer wants it read. The '
-  'readers are computed from the sources, whatever the answer contains.';
+end $$;
+comment on function extraction.store_model_summary is
+  'Stores a summary that a chat model wrote of these memories. Returns false and stores nothing if one of them was changed, '
+  'moved or deleted since the lease, or the tenant no longer wants it read. The readers are computed from the sources, whatever '
+  'the answer contains.';
 
-create function extraction.summary_texts(list jsonb) returns text[]
-language sql immutable parallel safe set search_path = ''
+create function extraction.summary_texts(list jsonb) returns text[] language sql immutable parallel safe set search_path = ''
 return array(
   select pg_catalog.left(pg_catalog.btrim(i.value), 200)
   from jsonb_array_elements_text(case pg_catalog.jsonb_typeof(list) when 'array' then list else '[]' end)
   with ordinality as i (value, place)
-  where not identity.is_blank(i.value) and i.place <= 20
-  order by i.place);
+  where not identity.is_blank(i.value) and i.place <= 20 order by i.place);
 comment on function extraction.summary_texts is 'The first 20 texts of a list that are not blank, each cut to 200 characters.';
 grant execute on function extraction.summary_texts, extraction.store_model_summary to l9_worker;
---! EndIncluded 190-extraction/100-store-model-summary.sql
---! Included 200-access/000-schema.sql
-create schema access;
-comment on schema access is 'Explaining access: the access matrix and explain_access(). Not exposed over GraphQL; callers can '
-  'execute only the functions granted to them one by one.';
-grant usage on schema access to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 200-access/000-schema.sql
---! Included 200-access/010-access-matrix.sql
+--! EndIncluded 270-extraction/100-store-model-summary.sql
+--! Included 280-access/010-access-matrix.sql
 -- A view for DBAs and administrators: what each actor may do in each scope, read from grants and policies themselves.
 -- Callers read it in psql and over GraphQL.
 create view public.access_matrix
@@ -28425,17 +27181,17 @@ with policies as (
   join rights r on r.role = a.role
 )
 select
-  tenant_id, caller, role, scope, is_project_scoped, may_read, may_write,
-  case
+  tenant_id, caller, role, scope, is_project_scoped, may_read, may_write, case
     when not (may_read and may_write and may_change) then 'none'
     when changes_own_only then 'own'
     else 'any'
   end as may_change,
   may_write and may_clean_up as may_clean_up
 from cells;
-comment on view public.access_matrix is 'Permissions of each actor in each scope: the registered actors and scopes under the '
-  'current grants and policies of packet_store. A token can reduce these permissions, never extend them. An admin sees its '
-  'tenant, an agent its own rows, an operator all rows.';
+comment on view public.access_matrix is
+  'Permissions of each actor in each scope: the registered actors and scopes under the current grants and policies of '
+  'packet_store. A token can reduce these permissions, never extend them. An admin sees its tenant, an agent its own rows, an '
+  'operator all rows.';
 comment on column public.access_matrix.tenant_id is 'Tenant of the actor.';
 comment on column public.access_matrix.caller is 'Actor.';
 comment on column public.access_matrix.role is 'Database role of the actor.';
@@ -28448,8 +27204,8 @@ comment on column public.access_matrix.may_change is
   'Memories of the scope that the actor can update and delete: any, own (those that carry its creator) or none.';
 comment on column public.access_matrix.may_clean_up is 'True if the actor can delete expired memories of the scope.';
 grant select on public.access_matrix to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 200-access/010-access-matrix.sql
---! Included 200-access/020-explain-access.sql
+--! EndIncluded 280-access/010-access-matrix.sql
+--! Included 280-access/020-explain-access.sql
 -- Says for one caller and one memory which policy decides. Administrators reach explain_access() over GraphQL and
 -- psql; the functions before it are its steps.
 create type public.policy_verdict as (policy text, is_permissive boolean, admits boolean, expression text, description text);
@@ -28477,8 +27233,7 @@ comment on column public.access_explanation.policies is 'Result of each policy t
 -- Reads the whole row, because policies are evaluated on a row of packet_store, and then clears what nobody may see
 -- after its expiry.
 create function access.get_expired_memory(packet_id uuid) returns public.packet_store
-language plpgsql stable security definer set search_path = ''
-as $$
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_admin();
   memory public.packet_store;
@@ -28496,16 +27251,15 @@ begin
     'timestamp', null, 'parent_ids', null, 'tags', null, 'language', null, 'words', null, 'content_hash', null,
     'identity_hash', null, 'title', null, 'archived_at', null, 'correlation_id', null, 'branch', null, 'session_id', null,
     'trace_id', null, 'metadata', jsonb_build_object('creator', memory.metadata -> 'creator')));
-end
-$$;
-comment on function access.get_expired_memory is 'Owner, scope and project of an expired memory that waits for cleanup, without '
-  'its contents, for an admin that could read it before. Definer: expired memories are hidden from every caller.';
+end $$;
+comment on function access.get_expired_memory is
+  'Owner, scope and project of an expired memory that waits for cleanup, without its contents, for an admin that could read it '
+  'before. Definer: expired memories are hidden from every caller.';
 
 -- The current_…() functions answer for the administrator who asks, so their calls in the text of a policy are
 -- replaced by the values of the caller that is asked about.
 create function access.substitute_claims(expression text, subject identity.identity) returns text
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   result text := expression;
   claim record;
@@ -28536,8 +27290,7 @@ begin
     raise exception using errcode = '0A000', message = 'explain_access: a policy calls a function that cannot be substituted';
   end if;
   return result;
-end
-$$;
+end $$;
 comment on function access.substitute_claims is 'The expression of a policy with each identity.current_…() as a value.';
 
 create function access.get_actor_role(tenant_id uuid, caller text) returns text
@@ -28550,8 +27303,7 @@ comment on function access.get_actor_role is 'Role of an actor, if the caller is
 
 create function access.get_identity_with_claims(
   tenant_id uuid, caller text, org_id uuid, user_id uuid, scopes text[], projects text[]) returns identity.identity
-language plpgsql stable security definer set search_path = ''
-as $$
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_admin();
   subject identity.identity;
@@ -28568,17 +27320,16 @@ begin
   where a.tenant_id = get_identity_with_claims.tenant_id and a.caller = get_identity_with_claims.caller
     and identity.are_claims_valid(a.tenant_id, a.caller, get_identity_with_claims.org_id, get_identity_with_claims.user_id, null);
   return subject;
-end
-$$;
-comment on function access.get_identity_with_claims is 'The identity that these claims would give under the actor''s role, as '
-  'current_identity() computes it, if the caller is an admin of their tenant; else null. Definer: reads identity tables.';
+end $$;
+comment on function access.get_identity_with_claims is
+  'The identity that these claims would give under the actor''s role, as current_identity() computes it, if the caller is an '
+  'admin of their tenant; else null. Definer: reads identity tables.';
 
 -- Evaluates each policy of packet_store for this row by itself, then combines them as PostgreSQL does: every
 -- restrictive one must admit the row, and one permissive one.
 create function public.explain_access(caller text, packet_id uuid, org_id uuid default null, user_id uuid default null,
   projects text[] default null, scopes text[] default null, tenant_id uuid default null) returns public.access_explanation
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   me identity.identity := identity.require_admin();
   memory public.packet_store;
@@ -28645,22 +27396,15 @@ begin
     'READ', jsonb_build_object('function', 'explain_access', 'explained_caller', answer.caller),
     memory.packet_id, memory.project_id, memory.scope);
   return answer;
-end
-$$;
+end $$;
 comment on function public.explain_access is
   'Explains whether a caller with these claims can see a memory, and which policy of packet_store decides. The policies are read '
   'from the catalogue and evaluated as they are. For admins, and for memories that they can see themselves, including expired '
   'ones; else it raises L9OWN. Writes a READ audit row. Errors: L9OWN, L9VAL, L9SCP, L9AUT.';
 grant execute on function access.get_expired_memory, access.substitute_claims, access.get_actor_role,
   access.get_identity_with_claims, public.explain_access to l9_admin, l9_platform_admin;
---! EndIncluded 200-access/020-explain-access.sql
---! Included 205-archive/000-schema.sql
-create schema archive;
-comment on schema archive is 'Sessions that are kept for good: what is stored of them, their keys and their bytes. Not exposed '
-  'over GraphQL; the public functions are.';
-grant usage on schema archive to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 205-archive/000-schema.sql
---! Included 205-archive/010-limits.sql
+--! EndIncluded 280-access/020-explain-access.sql
+--! Included 290-archive/010-limits.sql
 -- Limits of archives and the form of a pointer. The tables and functions of this chapter use them, and the gateway
 -- reads long documents by pieces_of().
 create function archive.max_session_bytes() returns integer language sql immutable parallel safe return 25 * 1024 * 1024;
@@ -28683,15 +27427,13 @@ create function archive.pointer_of(content_hash bytea) returns text
 language sql immutable parallel safe return 'cascade://' || pg_catalog.encode(content_hash, 'hex');
 
 create function archive.hash_of(pointer text) returns bytea
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if pointer is null or pointer !~ '^cascade://[0-9a-f]{64}$' then
     perform identity.raise_error('L9VAL', 'pointer: must be cascade:// and 64 hexadecimal digits', 'pointer');
   end if;
   return decode(substr(pointer, 11), 'hex');
-end
-$$;
+end $$;
 comment on function archive.max_session_bytes is 'The most bytes of a session as JSON, after redaction.';
 comment on function archive.max_blob_bytes is 'The most bytes of an encrypted session.';
 comment on function archive.max_piece_bytes is 'The most bytes of a session that the gateway reads in one row.';
@@ -28701,8 +27443,8 @@ comment on function archive.pointer_of is 'The address of encrypted bytes with t
 comment on function archive.hash_of is 'The SHA-256 in a pointer. Raises L9VAL for any other text.';
 grant execute on function archive.pointer_of, archive.hash_of to l9_agent, l9_admin, l9_platform_admin, l9_worker;
 grant execute on function archive.max_piece_bytes, archive.pieces_of to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 205-archive/010-limits.sql
---! Included 205-archive/020-archive-settings.sql
+--! EndIncluded 290-archive/010-limits.sql
+--! Included 290-archive/020-archive-settings.sql
 -- Which parts of a session a tenant archives. Administrators set it over GraphQL and psql; prepare_session_archive() reads it.
 create table public.archive_settings (
   tenant_id uuid primary key references public.tenants,
@@ -28713,8 +27455,9 @@ create table public.archive_settings (
 comment on table public.archive_settings is
   'What a tenant archives of its sessions. Only a tenant that changed the default has a row. set_archive_settings() writes it.';
 comment on column public.archive_settings.tenant_id is 'The tenant.';
-comment on column public.archive_settings.archive_fields is 'What is stored beside session_id, timestamp, ended_at, tool_name, '
-  'success, summary and tags: messages (role and text of each), tool_calls (those in the messages), or nothing, the default.';
+comment on column public.archive_settings.archive_fields is
+  'What is stored beside session_id, timestamp, ended_at, tool_name, success, summary and tags: messages (role and text of '
+  'each), tool_calls (those in the messages), or nothing, the default.';
 comment on column public.archive_settings.updated_at is 'Time when the settings were last changed.';
 call identity.protect_tenant_rows('public.archive_settings',
   readers => 'Every caller may read what is stored of a session that it archives.',
@@ -28726,8 +27469,7 @@ create trigger _500_audit after insert or update on public.archive_settings
   for each row execute function administration.tg__audit_identity('', 'archive_fields');
 
 create function public.set_archive_settings(archive_fields text[], tenant_id uuid default null) returns public.archive_settings
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_archive_settings.tenant_id);
   saved public.archive_settings;
@@ -28745,14 +27487,13 @@ begin
     updated_at = clock_timestamp()
   returning s.* into saved;
   return saved;
-end
-$$;
+end $$;
 comment on function public.set_archive_settings is
   'Sets what is stored of archived sessions beside session_id, timestamp, ended_at, tool_name, success, summary and tags. For '
   'admins with a whole token. Audited. Errors: L9VAL, L9SCP, L9AUT. Definer: only this function writes the settings.';
 grant execute on function public.set_archive_settings to l9_admin, l9_platform_admin;
---! EndIncluded 205-archive/020-archive-settings.sql
---! Included 205-archive/030-allowed-document.sql
+--! EndIncluded 290-archive/020-archive-settings.sql
+--! Included 290-archive/030-allowed-document.sql
 -- Reduces a session to the fields that may be stored. prepare_session_archive() calls allowed_document() before
 -- anything else is done with the session.
 create function archive.allowed_message(message jsonb, with_tool_calls boolean) returns jsonb
@@ -28771,8 +27512,7 @@ comment on function archive.allowed_message is 'What is stored of a message: rol
 -- Checks the types of all known fields before it builds the document, so that a wrong one is an error rather than
 -- silently dropped. Unknown fields are dropped.
 create function archive.allowed_document(session jsonb, archive_fields text[]) returns jsonb
-language plpgsql immutable set search_path = ''
-as $$
+language plpgsql immutable set search_path = '' as $$
 declare
   document jsonb;
   messages jsonb := session -> 'messages';
@@ -28814,11 +27554,10 @@ begin
       where jsonb_typeof(m.message) = 'object'), '[]'));
   end if;
   return document;
-end
-$$;
+end $$;
 comment on function archive.allowed_document is 'What may be stored of a session: listed fields, or L9VAL for a wrong type.';
---! EndIncluded 205-archive/030-allowed-document.sql
---! Included 205-archive/040-session-archives.sql
+--! EndIncluded 290-archive/030-allowed-document.sql
+--! Included 290-archive/040-session-archives.sql
 -- The tables of archives: what is known of each, its wrapped key, its bytes if the database stores them, and the
 -- bytes that a job is to delete from other stores.
 create table public.session_archives (
@@ -28897,8 +27636,9 @@ comment on column public.session_archives.packet_id is 'The memory of kind sessi
 comment on column public.session_archives.stored_at is 'When it was archived.';
 comment on column public.session_archives.verified_by is
   'The creator name of the caller that found them whole; null: not verified yet.';
-comment on column public.session_archives.verified_at is 'When verify_archives last read its bytes for its creator or an '
-  'administrator and found them whole; null: not since they were stored.';
+comment on column public.session_archives.verified_at is
+  'When verify_archives last read its bytes for its creator or an administrator and found them whole; null: not since they were '
+  'stored.';
 
 call derived.derive_from_packets('public.session_archives', 'archive_id', 'packet_id');
 create index session_archives_session_idx on public.session_archives (tenant_id, session_id);
@@ -28909,8 +27649,9 @@ create table archive.wrapped_keys (
   wrapped_key bytea not null,
   constraint wrapped_key_60_bytes check (octet_length(wrapped_key) = 60)
 );
-comment on table archive.wrapped_keys is 'The key of each archive, encrypted with a master key that the database never sees. '
-  'Deleting the row makes the bytes unreadable, wherever copies of them are.';
+comment on table archive.wrapped_keys is
+  'The key of each archive, encrypted with a master key that the database never sees. Deleting the row makes the bytes '
+  'unreadable, wherever copies of them are.';
 comment on column archive.wrapped_keys.archive_id is 'The archive.';
 comment on column archive.wrapped_keys.wrapped_key is 'Nonce (12 bytes), encrypted key (32), tag (16).';
 call identity.keep_private('archive.wrapped_keys', functions => 'Functions hand a key to callers who may read its archive.');
@@ -28953,16 +27694,16 @@ comment on table archive.pending_deletions is
 comment on column archive.pending_deletions.archive_id is 'The archive that was deleted, or is to be entered.';
 comment on column archive.pending_deletions.connector is 'The store that has them.';
 comment on column archive.pending_deletions.content_hash is 'SHA-256 of the bytes.';
-comment on column archive.pending_deletions.entered_at is 'When the archive was entered, or its bytes were announced. Bytes that '
-  'another archive named before that are its own, and stay.';
+comment on column archive.pending_deletions.entered_at is
+  'When the archive was entered, or its bytes were announced. Bytes that another archive named before that are its own, and '
+  'stay.';
 comment on column archive.pending_deletions.due_at is 'When they may be deleted.';
 call identity.keep_private('archive.pending_deletions',
   functions => 'Functions queue deletions, and take back those of an archive that is entered.');
 -- Nobody has a grant: bytes_to_delete() and note_deletion() are the job's.
 
 create function archive.tg_session_archives__forget_bytes() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   update public.session_archives a set predecessor_id = old.predecessor_id where a.predecessor_id = old.archive_id;
   delete from public.archive_blobs b where b.archive_id = old.archive_id;
@@ -28972,8 +27713,7 @@ begin
   on conflict on constraint pending_deletions_pkey do update
     set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
   return null;
-end
-$$;
+end $$;
 comment on function archive.tg_session_archives__forget_bytes is
   'Deletes the bytes of a deleted archive from the database, and queues their deletion elsewhere. Its key goes by a foreign key, '
   'and its successor follows its predecessor. Definer: callers cannot delete bytes.';
@@ -28982,8 +27722,8 @@ create trigger _600_forget_bytes after delete on public.session_archives
 
 call derived.replace_expired('public.session_archives', 'packet_id', 'the same session is archived there already', 'fingerprint',
   'creator');
---! EndIncluded 205-archive/040-session-archives.sql
---! Included 205-archive/050-prepare-session-archive.sql
+--! EndIncluded 290-archive/040-session-archives.sql
+--! Included 290-archive/050-prepare-session-archive.sql
 -- The first step of archiving: filter a session, scan it for secrets, and keep what the index will say of it. The
 -- operation store_session_to_cascade calls prepare_session_archive().
 create table archive.prepared_sessions (
@@ -29005,8 +27745,9 @@ create table archive.prepared_sessions (
   redacted integer not null,
   prepared_at timestamptz not null default clock_timestamp()
 );
-comment on table archive.prepared_sessions is 'Sessions that were filtered and found to be free of secrets, until the bytes are '
-  'stored: finish_session_archive() takes what it stores from here, so that nothing unscanned gets into the index.';
+comment on table archive.prepared_sessions is
+  'Sessions that were filtered and found to be free of secrets, until the bytes are stored: finish_session_archive() takes what '
+  'it stores from here, so that nothing unscanned gets into the index.';
 alter table archive.prepared_sessions alter column session_key set statistics 0, alter column title set statistics 0,
   alter column summary set statistics 0, alter column tags set statistics 0;
 comment on column archive.prepared_sessions.archive_id is 'The id that the archive will have.';
@@ -29040,20 +27781,21 @@ begin atomic
     case s.scope when 'l-private' then 0 when 'developer' then 2 when 'global' then 2 else 1 end, s.scope
   limit 1;
 end;
-comment on function archive.narrowest_scope is 'The default scope of an archive, of those that the caller may write: l-private, '
-  'else a scope of the tenant with projects, else developer, else one without projects. It depends on nobody else''s rights.';
+comment on function archive.narrowest_scope is
+  'The default scope of an archive, of those that the caller may write: l-private, else a scope of the tenant with projects, '
+  'else developer, else one without projects. It depends on nobody else''s rights.';
 
 create type archive.prepared_session as (archive_id uuid, tenant_id uuid, document text, findings jsonb, redacted integer);
-comment on type archive.prepared_session is 'A session that may be stored: document is what is to be encrypted. With findings (a '
-  'list of pattern, path, line and column) it may not, and document is null.';
+comment on type archive.prepared_session is
+  'A session that may be stored: document is what is to be encrypted. With findings (a list of pattern, path, line and column) '
+  'it may not, and document is null.';
 
 -- The stored document is the scanned one: it is built once, scanned as a whole, and returned for encryption, and
 -- title, summary and tags are taken from it.
 create function archive.prepare_session_archive(
   session jsonb, scope text default null, project_id text default null, tags text[] default null, redact boolean default false)
 returns archive.prepared_session
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   answer archive.prepared_session;
@@ -29115,20 +27857,18 @@ begin
     case when jsonb_typeof(session -> 'messages') = 'array' then jsonb_array_length(session -> 'messages') else 0 end,
     array(select jsonb_array_elements_text(coalesce(document -> 'tags', '[]'))), answer.redacted);
   return answer;
-end
-$$;
+end $$;
 comment on function archive.prepare_session_archive is
   'Filters a session by the list of fields that are stored, and looks for secrets, personal data and long tokens in all of it. '
   'With a finding nothing is kept, an audit row names patterns and paths, and so does the answer; redact replaces what is found '
   'first. The default scope is narrowest_scope(). Definer: reads settings and writes prepared_sessions.';
 grant execute on function archive.prepare_session_archive to l9_agent, l9_admin;
---! EndIncluded 205-archive/050-prepare-session-archive.sql
---! Included 205-archive/060-put-archive-blob.sql
+--! EndIncluded 290-archive/050-prepare-session-archive.sql
+--! Included 290-archive/060-put-archive-blob.sql
 -- Writes, announces and reads the encrypted bytes of an archive. The gateway calls these while it stores and fetches;
 -- finish_session_archive() puts bytes into the database by put_archive_blob().
 create function archive.put_archive_blob(archive_id uuid, content_hash bytea, blob bytea) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform archive.own_prepared(put_archive_blob.archive_id);
   if blob is null or octet_length(blob) not between 30 and archive.max_blob_bytes() or get_byte(blob, 0) <> 1 then
@@ -29139,14 +27879,13 @@ begin
   values (put_archive_blob.archive_id, put_archive_blob.content_hash, put_archive_blob.blob)
   on conflict on constraint archive_blobs_pkey do update
     set content_hash = excluded.content_hash, blob = excluded.blob, stored_at = clock_timestamp();
-end
-$$;
-comment on function archive.put_archive_blob is 'Stores the encrypted bytes of a session that the caller prepared in the '
-  'database. If its archive is not entered, they are collected an hour later. Definer: callers have no access to the bytes.';
+end $$;
+comment on function archive.put_archive_blob is
+  'Stores the encrypted bytes of a session that the caller prepared in the database. If its archive is not entered, they are '
+  'collected an hour later. Definer: callers have no access to the bytes.';
 
 create function archive.announce_archive_blob(archive_id uuid, content_hash bytea, connectors text[]) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform archive.own_prepared(announce_archive_blob.archive_id);
   if octet_length(announce_archive_blob.content_hash) is distinct from 32
@@ -29161,15 +27900,14 @@ begin
   from unnest(connectors) as c (name)
   on conflict on constraint pending_deletions_pkey do update
     set content_hash = excluded.content_hash, entered_at = excluded.entered_at, due_at = excluded.due_at;
-end
-$$;
-comment on function archive.announce_archive_blob is 'Says that encrypted bytes with this hash, of a session that the caller '
-  'prepared, are about to be put into stores outside the database. If the archive is not entered, a job deletes them there two '
-  'hours later, unless another archive had them before. Definer: callers have no access to the queue.';
+end $$;
+comment on function archive.announce_archive_blob is
+  'Says that encrypted bytes with this hash, of a session that the caller prepared, are about to be put into stores outside the '
+  'database. If the archive is not entered, a job deletes them there two hours later, unless another archive had them before. '
+  'Definer: callers have no access to the queue.';
 
 create function archive.restore_archive_blob(archive_id uuid, blob bytea) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   restored public.session_archives;
@@ -29185,10 +27923,10 @@ begin
   insert into public.archive_blobs as b (archive_id, content_hash, blob)
   values (restored.archive_id, restored.content_hash, restore_archive_blob.blob)
   on conflict on constraint archive_blobs_pkey do update set content_hash = excluded.content_hash, blob = excluded.blob;
-end
-$$;
-comment on function archive.restore_archive_blob is 'Writes the bytes of an archive that the caller may read into the database '
-  'again, where the archive names the database as one of its stores. Definer: callers have no access to the bytes.';
+end $$;
+comment on function archive.restore_archive_blob is
+  'Writes the bytes of an archive that the caller may read into the database again, where the archive names the database as one '
+  'of its stores. Definer: callers have no access to the bytes.';
 
 create function archive.get_archive_blob(archive_id uuid) returns bytea
 language sql stable security definer set search_path = ''
@@ -29199,12 +27937,13 @@ begin atomic
   join public.archive_blobs b on b.archive_id = a.archive_id
   where a.archive_id = get_archive_blob.archive_id and (a.ttl is null or a.ttl > now());
 end;
-comment on function archive.get_archive_blob is 'The encrypted bytes of an archive that the caller may read; null if there are '
-  'none, or no such archive. Definer: callers have no access to the table.';
+comment on function archive.get_archive_blob is
+  'The encrypted bytes of an archive that the caller may read; null if there are none, or no such archive. Definer: callers have '
+  'no access to the table.';
 grant execute on function archive.put_archive_blob, archive.announce_archive_blob to l9_agent, l9_admin;
 grant execute on function archive.restore_archive_blob, archive.get_archive_blob to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 205-archive/060-put-archive-blob.sql
---! Included 205-archive/070-finish-session-archive.sql
+--! EndIncluded 290-archive/060-put-archive-blob.sql
+--! Included 290-archive/070-finish-session-archive.sql
 -- The last step of archiving: the memory, the row and the wrapped key are saved together. The operation
 -- store_session_to_cascade calls finish_session_archive() once the bytes are stored.
 create type public.archived_session as (status text, pointer text, content_hash text, indexed boolean, redacted integer,
@@ -29223,8 +27962,7 @@ comment on column public.archived_session.predecessor is
   'The pointer of the archive of the same session from before it was resumed; null if there is none.';
 
 create function archive.find_archived(archive_id uuid, fingerprints bytea[]) returns public.archived_session
-language plpgsql stable security definer set search_path = ''
-as $$
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   found_one public.archived_session;
@@ -29241,13 +27979,11 @@ begin
     and p.acting_user_id is not distinct from me.user_id
   limit 1;
   return found_one;
-end
-$$;
+end $$;
 comment on function archive.find_archived is 'The caller''s earlier archive of a session. Definer: reads prepared_sessions.';
 
 create function archive.own_prepared(archive_id uuid) returns archive.prepared_sessions
-language plpgsql stable security definer set search_path = ''
-as $$
+language plpgsql stable security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   prepared archive.prepared_sessions;
@@ -29260,16 +27996,14 @@ begin
     perform identity.raise_error('L9VAL', 'archive_id: must be a session that you prepared within the last hour', 'archive_id');
   end if;
   return prepared;
-end
-$$;
+end $$;
 comment on function archive.own_prepared is 'A session that the caller prepared, or L9VAL. Definer: callers read no table.';
 
 -- Checks that the memory and the bytes are those of the prepared session, and takes every word about the session from
 -- what was scanned, never from its arguments.
 create function archive.store_session_archive(archive_id uuid, packet_id uuid, content_hash bytea, size bigint, connectors text[],
   key_id text, wrapped_key bytea, fingerprint bytea) returns public.session_archives
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   prepared archive.prepared_sessions := archive.own_prepared(archive_id);
@@ -29315,11 +28049,11 @@ begin
     jsonb_build_object('pointer', stored.pointer, 'size', size, 'connectors', to_jsonb(connectors), 'redacted',
       prepared.redacted));
   return stored;
-end
-$$;
-comment on function archive.store_session_archive is 'Enters a prepared session, whose bytes were stored in the database or '
-  'announced for other stores, for its memory: its row and its wrapped key, with an audit row (ARCHIVE) in the same transaction. '
-  'What it says of the session comes from what was scanned. Definer: writes tables that callers cannot.';
+end $$;
+comment on function archive.store_session_archive is
+  'Enters a prepared session, whose bytes were stored in the database or announced for other stores, for its memory: its row and '
+  'its wrapped key, with an audit row (ARCHIVE) in the same transaction. What it says of the session comes from what was '
+  'scanned. Definer: writes tables that callers cannot.';
 
 create function archive.is_longer(one public.session_archives, other public.session_archives) returns boolean
 language sql immutable parallel safe set search_path = ''
@@ -29333,8 +28067,7 @@ comment on type archive.succession is 'The memories of two archives of one sessi
 -- Finds the last archive of the same session and puts the new one behind it or, if it ended earlier, before it, so
 -- that archives of one session form one chain.
 create function archive.succeed(archive_id uuid) returns archive.succession
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   added public.session_archives;
@@ -29356,8 +28089,7 @@ begin
     and a.archive_id <> added.archive_id and (a.ttl is null or a.ttl > now())
     and (archive.is_longer(added, a) or archive.is_longer(a, added))
     and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
-  order by a.stored_at desc, a.archive_id desc
-  limit 1;
+  order by a.stored_at desc, a.archive_id desc limit 1;
   if not found then
     return null;
   elsif archive.is_longer(added, last) then
@@ -29368,31 +28100,27 @@ begin
   update public.session_archives a set predecessor_id = last.predecessor_id where a.archive_id = added.archive_id;
   update public.session_archives a set predecessor_id = added.archive_id where a.archive_id = last.archive_id;
   return row(added.packet_id, last.packet_id)::archive.succession;
-end
-$$;
+end $$;
 comment on function archive.succeed is
   'Puts an archive of the caller''s beside the one that the same tool recorded of the same session, and that began when it did: '
   'the longer one succeeds the other. Null if there is none. Definer: callers cannot change archives.';
 
 create function archive.hide_former(succession archive.succession) returns void
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 begin
   update public.packet_store p set envelope = p.envelope || jsonb_build_object('succeeded_by', succession.latter)
   where p.packet_id = succession.former;
 exception when sqlstate 'L9OWN' or sqlstate 'L9IMM' then
   -- Somebody else has changed it since, so it stays in searches.
   null;
-end
-$$;
+end $$;
 comment on function archive.hide_former is 'Takes an archive''s memory out of searches once the archive has a successor.';
 
 -- Runs in a block of its own, so that of two calls with one session the second undoes what it has saved and answers
 -- with the archive of the first.
 create function archive.finish_session_archive(archive_id uuid, content_hash bytea, size bigint, connectors text[], key_id text,
   wrapped_key bytea, fingerprints bytea[], blob bytea default null) returns public.archived_session
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   prepared archive.prepared_sessions := archive.own_prepared(archive_id);
   pointer constant text := archive.pointer_of(content_hash);
@@ -29433,34 +28161,33 @@ begin
   return row('inserted', stored.pointer, encode(stored.content_hash, 'hex'), true, stored.redacted, packet_id, null, (
     select b.pointer from public.session_archives a join public.session_archives b on b.archive_id = a.predecessor_id
     where a.archive_id = stored.archive_id))::public.archived_session;
-end
-$$;
-comment on function archive.finish_session_archive is 'Ends what prepare_session_archive() began: saves the memory of kind '
-  'session, and enters the archive. blob: the bytes, if one of the stores is the database; the other stores must have them '
-  'already. fingerprints: of the same document by every master key, the first that of key_id. A longer archive of a session '
-  'succeeds the shorter one. If the caller archived it before, the answer is skipped_dedupe and nothing is stored.';
+end $$;
+comment on function archive.finish_session_archive is
+  'Ends what prepare_session_archive() began: saves the memory of kind session, and enters the archive. blob: the bytes, if one '
+  'of the stores is the database; the other stores must have them already. fingerprints: of the same document by every master '
+  'key, the first that of key_id. A longer archive of a session succeeds the shorter one. If the caller archived it before, the '
+  'answer is skipped_dedupe and nothing is stored.';
 grant execute on function archive.find_archived, archive.own_prepared, archive.succeed, archive.hide_former,
   archive.store_session_archive, archive.finish_session_archive to l9_agent, l9_admin;
 grant usage on type public.archived_session, archive.succession to l9_agent, l9_admin;
---! EndIncluded 205-archive/070-finish-session-archive.sql
---! Included 205-archive/075-may-be-summarized.sql
+--! EndIncluded 290-archive/070-finish-session-archive.sql
+--! Included 290-archive/075-may-be-summarized.sql
 -- Whether a chat model may read a session to write its summary. The gateway asks before it sends a prepared session to a model.
 create function archive.may_be_summarized(archive_id uuid) returns boolean
-language plpgsql stable security definer set search_path = ''
-as $$
+language plpgsql stable security definer set search_path = '' as $$
 declare
   prepared archive.prepared_sessions := archive.own_prepared(may_be_summarized.archive_id);
 begin
   return exists (
     select from public.extraction_settings s
     where s.tenant_id = prepared.acting_tenant_id and s.writes_summaries and prepared.scope = any (s.scopes));
-end
-$$;
-comment on function archive.may_be_summarized is 'True if the tenant lets a chat model write summaries in the scope of a session '
-  'that the caller prepared. Raises L9VAL if there is none. Definer: callers read neither prepared_sessions nor the settings.';
+end $$;
+comment on function archive.may_be_summarized is
+  'True if the tenant lets a chat model write summaries in the scope of a session that the caller prepared. Raises L9VAL if '
+  'there is none. Definer: callers read neither prepared_sessions nor the settings.';
 grant execute on function archive.may_be_summarized to l9_agent, l9_admin;
---! EndIncluded 205-archive/075-may-be-summarized.sql
---! Included 205-archive/080-open-session-archive.sql
+--! EndIncluded 290-archive/075-may-be-summarized.sql
+--! Included 290-archive/080-open-session-archive.sql
 -- Hands out what it takes to decrypt an archive, and notes what reading it showed. The operations
 -- retrieve_session_from_cascade and verify_archives call these functions.
 create type archive.opened_session as (archive_id uuid, tenant_id uuid, content_hash bytea, schema_version text,
@@ -29470,8 +28197,7 @@ comment on type archive.opened_session is 'What is needed to fetch and decrypt t
 -- Bytes of one piece come along with the key, which saves a second call for most sessions; larger ones are read piece by piece.
 create function archive.open_session_archive(pointer text, with_blob boolean default false, archive_id uuid default null)
 returns archive.opened_session
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   opened archive.opened_session;
@@ -29482,8 +28208,7 @@ begin
   where a.content_hash = archive.hash_of(open_session_archive.pointer) and (a.ttl is null or a.ttl > now())
     and (open_session_archive.archive_id is null or a.archive_id = open_session_archive.archive_id)
   -- The key was chosen at random, so another archive that names this hash is a copy, and was entered later.
-  order by a.stored_at, a.archive_id
-  limit 1;
+  order by a.stored_at, a.archive_id limit 1;
   if not found then
     perform identity.raise_error('L9OWN', 'pointer: there is no such archive, or it is not yours', 'pointer');
   end if;
@@ -29498,8 +28223,7 @@ begin
   perform audit.write_audit_of_tenant(found_one.tenant_id, 'RETRIEVE', 'session_archives', found_one.archive_id,
     found_one.project_id, found_one.scope, jsonb_build_object('pointer', found_one.pointer));
   return opened;
-end
-$$;
+end $$;
 comment on function archive.open_session_archive is
   'Hands out the wrapped key of an archive that the caller may read (archive_id: of this one with the pointer; else the first '
   'that was entered) and, if with_blob, the bytes that the database has of it, if they are one piece; and leaves an audit row '
@@ -29512,8 +28236,7 @@ return (kept.creator = (me).creator or (me).role = 'l9_admin')
 comment on function archive.may_keep is 'True if the caller made an archive that no administrator stands by, or is one.';
 
 create function archive.note_verification(archive_id uuid, problem text default null, connector text default null) returns boolean
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   noted public.session_archives;
@@ -29536,19 +28259,18 @@ begin
       jsonb_strip_nulls(jsonb_build_object('pointer', noted.pointer, 'problem', problem, 'connector', connector)), 'L9INT');
   end if;
   return true;
-end
-$$;
-comment on function archive.note_verification is 'Records that the bytes of an archive were read and found to be whole, for its '
-  'creator and for administrators: false, and nothing changes, for others who may read it. With a problem, which any reader may '
-  'meet, it writes an audit row with what was wrong: missing (no store has them), hash (they are others), tag (they do not open, '
-  'or belong to another archive), key (the master key is missing or wrong); connector names the store if it is about one copy. '
-  'Definer: callers cannot write these tables.';
+end $$;
+comment on function archive.note_verification is
+  'Records that the bytes of an archive were read and found to be whole, for its creator and for administrators: false, and '
+  'nothing changes, for others who may read it. With a problem, which any reader may meet, it writes an audit row with what was '
+  'wrong: missing (no store has them), hash (they are others), tag (they do not open, or belong to another archive), key (the '
+  'master key is missing or wrong); connector names the store if it is about one copy. Definer: callers cannot write these '
+  'tables.';
 
 -- Locks the row, so that concurrent runs of verify_archives set the list one after the other, each with the former
 -- list in its audit row.
 create function archive.name_copies(archive_id uuid, connectors text[]) returns boolean
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   named public.session_archives;
@@ -29573,16 +28295,15 @@ begin
     named.scope, jsonb_build_object('pointer', named.pointer, 'connectors', to_jsonb(name_copies.connectors), 'was_connectors',
       to_jsonb(named.connectors)));
   return true;
-end
-$$;
+end $$;
 comment on function archive.name_copies is
   'Sets which stores have the bytes of an archive, after they were read there or before they are written there, with an audit '
   'row. If the database is none of them, its bytes are deleted. For the creator of the archive and for administrators: false, '
   'and nothing changes, for others who may read it. Definer: callers cannot write these tables.';
 grant execute on function archive.open_session_archive, archive.note_verification, archive.name_copies
   to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 205-archive/080-open-session-archive.sql
---! Included 205-archive/090-query-session-archives.sql
+--! EndIncluded 290-archive/080-open-session-archive.sql
+--! Included 290-archive/090-query-session-archives.sql
 -- The operation query_cascade_memories: finds archived sessions by the words of their summaries, or lists the newest.
 create function archive.log_found(packet_ids uuid[]) returns void
 language sql volatile set search_path = ''
@@ -29598,8 +28319,7 @@ grant execute on function archive.log_found to l9_agent, l9_admin;
 create function public.query_cascade_memories(query text default null, tags text[] default null, since timestamptz default null,
   until timestamptz default null, "limit" integer default 20, project_id text default null, session_id text default null)
 returns setof public.session_archives
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   found_ids uuid[];
   hits public.memory_hit[];
@@ -29646,30 +28366,26 @@ begin
         and not exists (select from public.session_archives n where n.predecessor_id = a.archive_id)
         and (nullif(query_cascade_memories.project_id, '') is null
           or a.project_id = query_cascade_memories.project_id or a.project_id is null)
-      order by a.happened_at desc, a.archive_id desc
-      limit "limit") a
-    order by a.happened_at desc, a.archive_id desc
-    limit "limit") newest;
+      order by a.happened_at desc, a.archive_id desc limit "limit") a
+    order by a.happened_at desc, a.archive_id desc limit "limit") newest;
   perform audit.audit_read('READ', jsonb_build_object('ids', to_jsonb(coalesce(found_ids, '{}')), 'query', 'session_archives'),
     project_id => project_id);
   perform archive.log_found(found_ids);
   return query
     select a.* from public.session_archives a where a.packet_id = any (found_ids) order by a.happened_at desc, a.archive_id desc;
-end
-$$;
+end $$;
 comment on function public.query_cascade_memories is
   'Archived sessions that the caller may read: those whose summary matches the words of query, best first, or the newest; of a '
   'resumed session the last archive. session_id: only this session. tags: any of these. since, until: when the session ended, or '
   'else began, or else was archived. limit: 1 to 100. Only the index is read, never a store. Audited. Errors: L9VAL, L9AUT.';
 grant execute on function public.query_cascade_memories to l9_agent, l9_admin;
---! EndIncluded 205-archive/090-query-session-archives.sql
---! Included 205-archive/100-rotate-archive-keys.sql
+--! EndIncluded 290-archive/090-query-session-archives.sql
+--! Included 290-archive/100-rotate-archive-keys.sql
 -- Steps through archives, to wrap their keys with another master key or to verify them. The operations
 -- rotate_archive_keys and verify_archives call these functions; the gateway wraps the keys.
 create function archive.keys_to_rotate(current_key_id text, after uuid, at_most integer)
 returns table (archive_id uuid, tenant_id uuid, key_id text, wrapped_key bytea)
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(null);
 begin
@@ -29678,18 +28394,14 @@ begin
     select a.archive_id, a.tenant_id, a.key_id, w.wrapped_key
     from public.session_archives a
     join archive.wrapped_keys w on w.archive_id = a.archive_id
-    where a.key_id <> current_key_id and (after is null or a.archive_id > after)
-    order by a.archive_id
-    limit least(at_most, 1000);
-end
-$$;
+    where a.key_id <> current_key_id and (after is null or a.archive_id > after) order by a.archive_id limit least(at_most, 1000);
+end $$;
 comment on function archive.keys_to_rotate is
   'The next wrapped keys of archives, in the order of their ids, that another master key than this one wraps: of the tenant for '
   'an admin, of all tenants for an operator. With a whole token. Definer: callers have no access to keys.';
 
 create function archive.replace_key(archive_id uuid, former_key_id text, key_id text, wrapped_key bytea) returns boolean
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(null);
   replaced public.session_archives;
@@ -29699,8 +28411,7 @@ begin
     perform identity.raise_error('L9VAL', 'key_id: must be 1 to 64 letters, digits or ._-', 'key_id');
   end if;
   update public.session_archives a set key_id = replace_key.key_id
-  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id
-  returning a.* into replaced;
+  where a.archive_id = replace_key.archive_id and a.key_id = replace_key.former_key_id returning a.* into replaced;
   if not found then
     return false;
   end if;
@@ -29708,43 +28419,39 @@ begin
   perform audit.write_audit_of_tenant(replaced.tenant_id, 'UPDATE', 'session_archives', replaced.archive_id, replaced.project_id,
     replaced.scope, jsonb_build_object('key_id', replace_key.key_id, 'was_key_id', replace_key.former_key_id));
   return true;
-end
-$$;
+end $$;
 comment on function archive.replace_key is
   'Replaces the wrapped key of an archive by the same key under another master key; false if another call did so meanwhile. With '
   'an audit row. For admins and operators with a whole token. Definer: callers have no access to keys.';
 
 create function archive.keys_in_use(out key_id text, out archives bigint) returns setof record
-language plpgsql stable security definer set search_path = ''
-as $$
+language plpgsql stable security definer set search_path = '' as $$
 begin
   perform administration.require_whole_token(administration.require_administrator(null));
   return query select a.key_id, count(*) from public.session_archives a group by a.key_id order by a.key_id;
-end
-$$;
-comment on function archive.keys_in_use is 'The master keys that archives need, and how many: those of the tenant for an admin, '
-  'of all tenants for an operator. With a whole token. Definer: expired archives need their keys too.';
+end $$;
+comment on function archive.keys_in_use is
+  'The master keys that archives need, and how many: those of the tenant for an admin, of all tenants for an operator. With a '
+  'whole token. Definer: expired archives need their keys too.';
 
 create function archive.archives_to_verify(after uuid, at_most integer) returns table (archive_id uuid, pointer text)
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 begin
   return query
     select a.archive_id, a.pointer from public.session_archives a
-    where (archives_to_verify.after is null or a.archive_id > archives_to_verify.after)
-    order by a.archive_id
+    where (archives_to_verify.after is null or a.archive_id > archives_to_verify.after) order by a.archive_id
     limit least(at_most, 100);
   if not found then
     perform audit.audit_read('READ', jsonb_build_object('function', 'verify_archives', 'ids', '[]'::jsonb));
   end if;
-end
-$$;
-comment on function archive.archives_to_verify is 'The next archives that the caller may read, in the order of their ids. '
-  'Opening each one is audited, so an audit row is written only if there are none.';
+end $$;
+comment on function archive.archives_to_verify is
+  'The next archives that the caller may read, in the order of their ids. Opening each one is audited, so an audit row is '
+  'written only if there are none.';
 grant execute on function archive.keys_to_rotate, archive.replace_key, archive.keys_in_use to l9_admin, l9_platform_admin;
 grant execute on function archive.archives_to_verify to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 205-archive/100-rotate-archive-keys.sql
---! Included 205-archive/110-collect-archives.sql
+--! EndIncluded 290-archive/100-rotate-archive-keys.sql
+--! Included 290-archive/110-collect-archives.sql
 -- Removes what an interrupted or deleted archive left behind. The gateway's job collect_archives calls these
 -- functions, and deletes in the stores outside the database itself.
 create function archive.is_named_before(content_hash bytea, entered_at timestamptz) returns boolean
@@ -29757,8 +28464,7 @@ end;
 comment on function archive.is_named_before is 'True if an archive entered before this time has bytes with this hash.';
 
 create function archive.collect_archives() returns integer
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   collected integer;
   unfinished integer;
@@ -29773,10 +28479,10 @@ begin
   delete from archive.pending_deletions d
   where d.due_at <= clock_timestamp() and archive.is_named_before(d.content_hash, d.entered_at);
   return collected + unfinished;
-end
-$$;
-comment on function archive.collect_archives is 'Removes what a crash left: sessions that were prepared and bytes that were '
-  'stored more than an hour ago, and that no archive names. Returns how many. Definer: the job has no access to the tables.';
+end $$;
+comment on function archive.collect_archives is
+  'Removes what a crash left: sessions that were prepared and bytes that were stored more than an hour ago, and that no archive '
+  'names. Returns how many. Definer: the job has no access to the tables.';
 grant execute on function archive.collect_archives to l9_worker;
 
 create function archive.needs_collection() returns boolean
@@ -29799,8 +28505,7 @@ begin atomic
   from archive.pending_deletions d
   where d.connector = bytes_to_delete.connector and d.due_at <= clock_timestamp()
     and not archive.is_named_before(d.content_hash, d.entered_at)
-  order by d.due_at
-  limit least(at_most, 1000);
+  order by d.due_at limit least(at_most, 1000);
 end;
 comment on function archive.bytes_to_delete is 'The next bytes to delete in another store. Definer: the job reads no table.';
 
@@ -29809,11 +28514,12 @@ language sql volatile security definer set search_path = ''
 begin atomic
   delete from archive.pending_deletions d where d.archive_id = note_deletion.archive_id and d.connector = note_deletion.connector;
 end;
-comment on function archive.note_deletion is 'Says that the bytes of an archive were deleted from a store outside the database. '
-  'Definer: the job has no access to the tables.';
+comment on function archive.note_deletion is
+  'Says that the bytes of an archive were deleted from a store outside the database. Definer: the job has no access to the '
+  'tables.';
 grant execute on function archive.bytes_to_delete, archive.note_deletion to l9_worker;
---! EndIncluded 205-archive/110-collect-archives.sql
---! Included 205-archive/310-storage-prices.sql
+--! EndIncluded 290-archive/110-collect-archives.sql
+--! Included 290-archive/310-storage-prices.sql
 -- What storage costs a tenant, by connector and day. set_storage_price() writes it; estimate_storage_cost() multiplies by it.
 create table public.storage_prices (
   tenant_id uuid not null references public.tenants,
@@ -29834,8 +28540,9 @@ create table public.storage_prices (
     and (per_object_once is null or per_object_once between 0 and 1000000)),
   constraint storage_price_list_at_most_500_bytes check (octet_length(price_list) <= 500)
 );
-comment on table public.storage_prices is 'What storage costs a tenant, by connector and day. The newest row of a connector that '
-  'is not in the future is its price. None is built in. set_storage_price() writes this table.';
+comment on table public.storage_prices is
+  'What storage costs a tenant, by connector and day. The newest row of a connector that is not in the future is its price. None '
+  'is built in. set_storage_price() writes this table.';
 comment on column public.storage_prices.tenant_id is 'The tenant that pays the price.';
 comment on column public.storage_prices.connector is
   'The kind of store: postgres, file, s3, http, or a name of the tenant''s own.';
@@ -29858,14 +28565,13 @@ create trigger _500_audit after insert or update on public.storage_prices
     '', 'connector', 'priced_on', 'currency', 'per_gb_month', 'per_gb_once', 'per_object_once', 'price_list');
 
 call secrets.guard_table('public.storage_prices', '{connector,currency}');
---! EndIncluded 205-archive/310-storage-prices.sql
---! Included 205-archive/320-set-storage-price.sql
+--! EndIncluded 290-archive/310-storage-prices.sql
+--! Included 290-archive/320-set-storage-price.sql
 -- Administrators set what a connector costs from a day on, over GraphQL and psql.
 create function public.set_storage_price(connector text, currency text, per_gb_month numeric default null,
   per_gb_once numeric default null, per_object_once numeric default null, priced_on date default null,
   price_list text default null, tenant_id uuid default null) returns public.storage_prices
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   admin administration.administrator := administration.require_administrator(set_storage_price.tenant_id);
   saved public.storage_prices;
@@ -29885,8 +28591,7 @@ begin
     ('per_gb_month', set_storage_price.per_gb_month),
     ('per_gb_once', set_storage_price.per_gb_once),
     ('per_object_once', set_storage_price.per_object_once)) as p (name, price)
-  where p.price not between 0 and 1000000
-  limit 1;
+  where p.price not between 0 and 1000000 limit 1;
   if found then
     perform identity.raise_error('L9VAL', format('%s: must be from 0 to 1000000', field), field);
   end if;
@@ -29903,15 +28608,15 @@ begin
     per_object_once = excluded.per_object_once, price_list = excluded.price_list, updated_at = excluded.updated_at
   returning p.* into saved;
   return saved;
-end
-$$;
-comment on function public.set_storage_price is 'Sets what a connector costs from a day on (default today), in place of a price '
-  'of that day. currency: a code such as EUR. per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: '
-  'storing 10^9 bytes, an object. Null is unknown, 0 is free. price_list: its source. For admins with a whole token. Audited. '
-  'Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only this function writes prices.';
+end $$;
+comment on function public.set_storage_price is
+  'Sets what a connector costs from a day on (default today), in place of a price of that day. currency: a code such as EUR. '
+  'per_gb_month: keeping 10^9 bytes for a month. per_gb_once, per_object_once: storing 10^9 bytes, an object. Null is unknown, 0 '
+  'is free. price_list: its source. For admins with a whole token. Audited. Errors: L9VAL, L9LIM, L9SCP, L9AUT. Definer: only '
+  'this function writes prices.';
 grant execute on function public.set_storage_price to l9_admin, l9_platform_admin;
---! EndIncluded 205-archive/320-set-storage-price.sql
---! Included 205-archive/330-estimate-storage-cost.sql
+--! EndIncluded 290-archive/320-set-storage-price.sql
+--! Included 290-archive/330-estimate-storage-cost.sql
 -- The operation estimate_storage_cost. store_session_archive() calls it too, and keeps its answer with each new archive.
 create type public.storage_cost_estimate as (bytes bigint, redundancy integer, connector text, one_off_cost numeric,
   monthly_cost numeric, currency text, price public.storage_prices, reason text, disclaimer text);
@@ -29932,8 +28637,7 @@ comment on column public.storage_cost_estimate.disclaimer is 'What the estimate 
 create function public.estimate_storage_cost(
   bytes bigint default null, redundancy integer default null, connector text default null, pointer text default null)
 returns public.storage_cost_estimate
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   estimate public.storage_cost_estimate;
   gigabytes numeric;
@@ -29973,8 +28677,7 @@ begin
   select p into estimate.price
   from public.storage_prices p
   where p.tenant_id = (select identity.current_tenant_id()) and p.connector = estimate.connector and p.priced_on <= current_date
-  order by p.priced_on desc
-  limit 1;
+  order by p.priced_on desc limit 1;
   if not found then
     estimate.price := null;
     estimate.reason := format('no price is set for the connector %s: an admin sets it with set_storage_price()',
@@ -29997,25 +28700,15 @@ begin
     estimate.reason := format('the price of the connector %s does not say %s', estimate.connector, missing);
   end if;
   return estimate;
-end
-$$;
-comment on function public.estimate_storage_cost is 'Estimates what it costs to store bytes (from 0 to 10^15), or those of an '
-  'archive (pointer), in so many copies (redundancy, 1 to 100) with a connector, from the newest price that the tenant set. A '
-  'cost without a price is null, and reason says which; of the prices for storing once, one is enough. By default one copy in '
-  'postgres, or as the archive is stored. Audited. Errors: L9VAL, L9OWN, L9AUT.';
+end $$;
+comment on function public.estimate_storage_cost is
+  'Estimates what it costs to store bytes (from 0 to 10^15), or those of an archive (pointer), in so many copies (redundancy, 1 '
+  'to 100) with a connector, from the newest price that the tenant set. A cost without a price is null, and reason says which; '
+  'of the prices for storing once, one is enough. By default one copy in postgres, or as the archive is stored. Audited. Errors: '
+  'L9VAL, L9OWN, L9AUT.';
 grant execute on function public.estimate_storage_cost to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 205-archive/330-estimate-storage-cost.sql
---! Included 210-views/000-schema.sql
-create schema views;
-comment on schema views is 'Materialized views and their refresh. Callers read the views only through functions. Not exposed '
-  'over GraphQL; callers may execute only the functions that are granted to them one by one.';
-grant usage on schema views to l9_agent, l9_admin, l9_platform_admin, l9_worker;
-create schema cortex;
-comment on schema cortex is 'The tables of the older system as read-only views, under the policies of what they show. Not '
-  'exposed over GraphQL. New programs read decisions, issues and the other views of kinds, and the tables of schema public.';
-grant usage on schema cortex to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 210-views/000-schema.sql
---! Included 210-views/010-view-refreshes.sql
+--! EndIncluded 290-archive/330-estimate-storage-cost.sql
+--! Included 300-views/010-view-refreshes.sql
 -- When each materialized view was refreshed, and the policies by which a refresh reads all tenants.
 -- refresh_memory_views() writes the table; memory_views_status() shows it.
 create table views.memory_view_refreshes (
@@ -30038,14 +28731,12 @@ values ('mv_agent_recent_important'), ('mv_entity_graph'), ('mv_high_confidence_
   ('mv_reflection_patterns');
 
 create function views.is_refreshing_views() returns boolean
-language plpgsql stable parallel restricted security definer set search_path = ''
-as $$
+language plpgsql stable parallel restricted security definer set search_path = '' as $$
 begin
   -- Anybody can set the setting. It only saves the lookup; the row decides.
   return coalesce(current_setting('l9.refreshing_views', true) = 'on', false)
     and exists (select from views.memory_view_refreshes r where r.xid = pg_current_xact_id_if_assigned());
-end
-$$;
+end $$;
 comment on function views.is_refreshing_views is
   'True while refresh_memory_views() runs in this transaction. During that time policies show all rows to the owner, as whom it '
   'runs. Definer: reads the table of refreshes, which only that procedure writes.';
@@ -30064,25 +28755,22 @@ comment on policy definer_refresh on public.entity_relationships is
   'refresh_memory_views() reads the rows of all tenants, for any caller.';
 comment on policy definer_refresh on public.reflection_store is
   'refresh_memory_views() reads the rows of all tenants, for any caller.';
---! EndIncluded 210-views/010-view-refreshes.sql
---! Included 210-views/020-check-page.sql
+--! EndIncluded 300-views/010-view-refreshes.sql
+--! Included 300-views/020-check-page.sql
 -- The limit of rows that one call reads from a view. The functions that list rows of the materialized views call it.
 create function views.check_page(k integer) returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if k is null or k not between 1 and 500 then
     perform identity.raise_error('L9LIM', 'k: must be from 1 to 500', 'k');
   end if;
-end
-$$;
+end $$;
 comment on function views.check_page is 'Raises L9LIM unless k is from 1 to 500.';
---! EndIncluded 210-views/020-check-page.sql
---! Included 210-views/022-audit-read-of-view.sql
+--! EndIncluded 300-views/020-check-page.sql
+--! Included 300-views/022-audit-read-of-view.sql
 -- The audit row of a call that read a materialized view. The functions that read the views call it before they return.
 create function views.audit_read_of_view(function_name text, table_name text, project_id text, row_count integer,
-  ids uuid[] default null)
-returns void
+  ids uuid[] default null) returns void
 language sql volatile set search_path = ''
 begin atomic
   select audit.write_audit(
@@ -30090,25 +28778,28 @@ begin atomic
     details => pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
       'function', function_name, 'rows', row_count, 'ids', to_jsonb(audit_read_of_view.ids))));
 end;
-comment on function views.audit_read_of_view is 'Audits that a function returned rows from a materialized view: the function, '
-  'the project that was asked for, the number of rows and, where each stands for one row of the table, their ids.';
---! EndIncluded 210-views/022-audit-read-of-view.sql
---! Included 210-views/025-combined-scores.sql
+comment on function views.audit_read_of_view is
+  'Audits that a function returned rows from a materialized view: the function, the project that was asked for, the number of '
+  'rows and, where each stands for one row of the table, their ids.';
+--! EndIncluded 300-views/022-audit-read-of-view.sql
+--! Included 300-views/025-combined-scores.sql
 -- The scores by which two of the views order memories and facts. Only the definitions of these views call them, once
 -- for each row of a refresh.
 create function views.combined_score_of_memory(importance_score real, "timestamp" timestamptz) returns real
 language sql stable parallel safe
 return 0.7 * importance_score
   + 0.3 * 0.5 ^ (greatest(extract(epoch from now() - "timestamp"), 0) / extract(epoch from interval '10 days'));
-comment on function views.combined_score_of_memory is 'From 0 to 1: 0.7 × importance + 0.3 × recency (1 now, halved every ten '
-  'days). How often the memory was found or read changes nothing.';
+comment on function views.combined_score_of_memory is
+  'From 0 to 1: 0.7 × importance + 0.3 × recency (1 now, halved every ten days). How often the memory was found or read changes '
+  'nothing.';
 
 create function views.combined_score_of_fact(confidence double precision, agent_count integer) returns real
 language sql immutable parallel safe return 0.7 * confidence + 0.3 * (1 - 1.0 / agent_count);
-comment on function views.combined_score_of_fact is 'From 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents). How '
-  'often the fact was stated or read changes nothing.';
---! EndIncluded 210-views/025-combined-scores.sql
---! Included 210-views/030-agent-recent-important.sql
+comment on function views.combined_score_of_fact is
+  'From 0 to 1: 0.7 × confidence + 0.3 × support (1 - 1 / n for n agents). How often the fact was stated or read changes '
+  'nothing.';
+--! EndIncluded 300-views/025-combined-scores.sql
+--! Included 300-views/030-agent-recent-important.sql
 -- The memories of the last 30 days that matter most, agent by agent: the view, and the function by which callers read
 -- it over GraphQL and psql.
 create materialized view views.mv_agent_recent_important as
@@ -30133,8 +28824,9 @@ from (
 where r.place <= 100;
 create unique index mv_agent_recent_important_key on views.mv_agent_recent_important (packet_id);
 create index mv_agent_recent_important_readers_idx on views.mv_agent_recent_important (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_agent_recent_important is 'The 100 memories of the last 30 days with the highest combined '
-  'score of each agent in each tenant, org, user, project and scope: ids and numbers. agent_recent_important() reads it.';
+comment on materialized view views.mv_agent_recent_important is
+  'The 100 memories of the last 30 days with the highest combined score of each agent in each tenant, org, user, project and '
+  'scope: ids and numbers. agent_recent_important() reads it.';
 comment on column views.mv_agent_recent_important.agent_id is 'Agent that wrote the memory: its creator.';
 comment on column views.mv_agent_recent_important.access_count is
   'How often the memory had been found or read at the last refresh.';
@@ -30158,8 +28850,7 @@ comment on column public.important_memory.memory is 'The memory in its current s
 -- decides whether the caller may see it.
 create function public.agent_recent_important(agent_id text default null, project_id text default null, k integer default 20)
 returns setof public.important_memory
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   shown public.important_memory;
@@ -30177,23 +28868,21 @@ begin
       -- The current state decides. The check is needed because the owner's policies also show an admin what it may only erase.
       and identity.may_read(me, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope)
       and (p.ttl is null or p.ttl > now())
-    order by v.combined_score desc, v.packet_id desc
-    limit agent_recent_important.k
+    order by v.combined_score desc, v.packet_id desc limit agent_recent_important.k
   loop
     ids := ids || (shown.memory).packet_id;
     return next shown;
   end loop;
   perform views.audit_read_of_view('agent_recent_important', 'packet_store', agent_recent_important.project_id, cardinality(ids),
     ids);
-end
-$$;
+end $$;
 comment on function public.agent_recent_important is
   'The memories of the last 30 days that the caller may read and that matter most, by combined_score at the last refresh. '
   'agent_id: creator name of one agent; null for all agents. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
   'Definer: reads a materialized view, which has no policies; the function applies the caller''s claims.';
 grant execute on function public.agent_recent_important to l9_agent, l9_admin;
---! EndIncluded 210-views/030-agent-recent-important.sql
---! Included 210-views/040-entity-graph.sql
+--! EndIncluded 300-views/030-agent-recent-important.sql
+--! Included 300-views/040-entity-graph.sql
 -- An overview of the entity graph with sums: the view, and the function by which callers read it over GraphQL and psql.
 create materialized view views.mv_entity_graph as
 select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_seen, e.tenant_id, e.org_id, e.user_id,
@@ -30201,15 +28890,17 @@ select e.relationship_id, e.confidence, e.mention_count, e.first_seen, e.last_se
 from public.entity_relationships e where e.ttl is null or e.ttl > now();
 create unique index mv_entity_graph_key on views.mv_entity_graph (relationship_id);
 create index mv_entity_graph_readers_idx on views.mv_entity_graph (tenant_id, scope);
-comment on materialized view views.mv_entity_graph is 'The relations that entity_graph() sums up: ids and numbers. The sums are '
-  'made for each reader, because a stored sum would count what is hidden from it.';
+comment on materialized view views.mv_entity_graph is
+  'The relations that entity_graph() sums up: ids and numbers. The sums are made for each reader, because a stored sum would '
+  'count what is hidden from it.';
 revoke all on views.mv_entity_graph from public;
 
 create type public.entity_graph_edge as (relationship public.entity_relationships, total_mentions bigint,
   max_confidence double precision, avg_confidence double precision, relationship_count integer, last_seen timestamptz,
   source_degree integer, target_degree integer);
-comment on type public.entity_graph_edge is 'A relation of two entities, summed up over the projects, scopes and owners whose '
-  'relations the caller may read. Each project and scope has a relation of its own.';
+comment on type public.entity_graph_edge is
+  'A relation of two entities, summed up over the projects, scopes and owners whose relations the caller may read. Each project '
+  'and scope has a relation of its own.';
 comment on column public.entity_graph_edge.relationship is
   'The relation in its current state: of the summed-up ones, that of highest confidence.';
 comment on column public.entity_graph_edge.total_mentions is 'How often they had been stated at the last refresh.';
@@ -30217,16 +28908,16 @@ comment on column public.entity_graph_edge.max_confidence is 'The highest confid
 comment on column public.entity_graph_edge.avg_confidence is 'Their average confidence at the last refresh.';
 comment on column public.entity_graph_edge.relationship_count is 'Number of relations that are summed up.';
 comment on column public.entity_graph_edge.last_seen is 'When one of them was last stated, at the last refresh.';
-comment on column public.entity_graph_edge.source_degree is 'Number of different relations of the source, in both directions, '
-  'that the caller may read; with project_id those of that project.';
+comment on column public.entity_graph_edge.source_degree is
+  'Number of different relations of the source, in both directions, that the caller may read; with project_id those of that '
+  'project.';
 comment on column public.entity_graph_edge.target_degree is 'The same number for the target.';
 
 -- Sums and degrees are computed over the relations that this caller may read, after the policies have been applied,
 -- and only then is the list cut to k.
 create function public.entity_graph(relationship_type text default null, min_confidence double precision default 0,
   project_id text default null, k integer default 100) returns setof public.entity_graph_edge
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   shown public.entity_graph_edge;
@@ -30249,12 +28940,10 @@ begin
         max(r.confidence) as max_confidence, avg(r.confidence) as avg_confidence, count(*)::integer as relationship_count,
         max(r.last_seen) as last_seen,
         (array_agg(r.relationship_id order by r.confidence desc, r.relationship_id desc))[1] as relationship_id
-      from readable r
-      group by r.source_normalized, r.relationship_type, r.target_normalized
+      from readable r group by r.source_normalized, r.relationship_type, r.target_normalized
     ), degrees as materialized (
       select n.name, count(*)::integer as degree
-      from (select s.source_normalized as name from summed s union all select s.target_normalized from summed s) n
-      group by n.name
+      from (select s.source_normalized as name from summed s union all select s.target_normalized from summed s) n group by n.name
     )
     select e, s.total_mentions, s.max_confidence, s.avg_confidence, s.relationship_count, s.last_seen, of_source.degree,
       of_target.degree
@@ -30264,25 +28953,23 @@ begin
     join public.entity_relationships e on e.relationship_id = s.relationship_id
     where s.max_confidence >= entity_graph.min_confidence
       and (entity_graph.relationship_type is null or s.relationship_type = entity_graph.relationship_type)
-    order by s.max_confidence desc, of_source.degree + of_target.degree desc, s.relationship_id desc
-    limit entity_graph.k
+    order by s.max_confidence desc, of_source.degree + of_target.degree desc, s.relationship_id desc limit entity_graph.k
   loop
     ids := ids || (shown.relationship).relationship_id;
     return next shown;
   end loop;
   perform views.audit_read_of_view('entity_graph', 'entity_relationships', entity_graph.project_id, cardinality(ids), ids);
-end
-$$;
-comment on function public.entity_graph is 'The relations that the caller may read, summed up across projects, scopes and owners '
-  'as of the last refresh: highest confidence first, then those with the most connected ends. To start from one entity, call '
-  'explore_graph(). k: from 1 to 500. Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, '
-  'which has no policies; those of entity_relationships apply.';
+end $$;
+comment on function public.entity_graph is
+  'The relations that the caller may read, summed up across projects, scopes and owners as of the last refresh: highest '
+  'confidence first, then those with the most connected ends. To start from one entity, call explore_graph(). k: from 1 to 500. '
+  'Writes a READ audit row. Errors: L9VAL, L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of '
+  'entity_relationships apply.';
 grant execute on function public.entity_graph to l9_agent, l9_admin;
---! EndIncluded 210-views/040-entity-graph.sql
---! Included 210-views/050-high-confidence-facts.sql
+--! EndIncluded 300-views/040-entity-graph.sql
+--! Included 300-views/050-high-confidence-facts.sql
 -- The facts that are most certain: the view, and the function by which callers read it over GraphQL and psql.
-create function views.is_high_confidence(fact public.knowledge_facts) returns boolean
-language sql immutable parallel safe
+create function views.is_high_confidence(fact public.knowledge_facts) returns boolean language sql immutable parallel safe
 return (fact).confidence >= 0.6 and (fact).contradiction_count < 3 and (fact).valid_to is null and (fact).retracted_at is null;
 comment on function views.is_high_confidence is 'True for a current fact of confidence 0.6 that fewer than 3 agents contradict.';
 
@@ -30293,8 +28980,9 @@ select f.fact_id, f.confidence, f.supporting_packet_count, f.agent_count, f.cont
 from public.knowledge_facts f where views.is_high_confidence(f) and (f.ttl is null or f.ttl > now());
 create unique index mv_high_confidence_facts_key on views.mv_high_confidence_facts (fact_id);
 create index mv_high_confidence_facts_readers_idx on views.mv_high_confidence_facts (tenant_id, scope, combined_score desc);
-comment on materialized view views.mv_high_confidence_facts is 'Current facts with a confidence of at least 0.6 that fewer than '
-  '3 agents contradict: ids and numbers. high_confidence_facts() reads it.';
+comment on materialized view views.mv_high_confidence_facts is
+  'Current facts with a confidence of at least 0.6 that fewer than 3 agents contradict: ids and numbers. high_confidence_facts() '
+  'reads it.';
 comment on column views.mv_high_confidence_facts.access_count is 'How often the fact had been found at the last refresh.';
 comment on column views.mv_high_confidence_facts.combined_score is
   'Confidence and support together, from 0 to 1: views.combined_score_of_fact().';
@@ -30312,8 +29000,7 @@ comment on column public.high_confidence_fact.fact is 'The fact in its current s
 create function public.high_confidence_facts(
   subject text default null, predicate text default null, project_id text default null, k integer default 100)
 returns setof public.high_confidence_fact
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   subjects text[] := entities.names_of(high_confidence_facts.subject);
@@ -30332,23 +29019,21 @@ begin
       and (high_confidence_facts.subject is null or f.subject_normalized = any (subjects))
       and (high_confidence_facts.predicate is null or f.predicate = entities.normalise_name(high_confidence_facts.predicate))
       and (high_confidence_facts.project_id is null or f.project_id is null or f.project_id = high_confidence_facts.project_id)
-    order by v.combined_score desc, v.fact_id desc
-    limit high_confidence_facts.k
+    order by v.combined_score desc, v.fact_id desc limit high_confidence_facts.k
   loop
     ids := ids || (shown.fact).fact_id;
     return next shown;
   end loop;
   perform views.audit_read_of_view('high_confidence_facts', 'knowledge_facts', high_confidence_facts.project_id,
     cardinality(ids), ids);
-end
-$$;
+end $$;
 comment on function public.high_confidence_facts is
   'Facts that the caller may read and that were true at the last refresh and still are, with a confidence of at least 0.6 and '
   'fewer than 3 contradictions, highest combined_score first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. '
   'Definer: reads a materialized view, which has no policies; those of knowledge_facts apply.';
 grant execute on function public.high_confidence_facts to l9_agent, l9_admin;
---! EndIncluded 210-views/050-high-confidence-facts.sql
---! Included 210-views/055-recurring-lessons.sql
+--! EndIncluded 300-views/050-high-confidence-facts.sql
+--! Included 300-views/055-recurring-lessons.sql
 -- The lessons that agents learned again and again: the view, and the function by which callers read it over GraphQL and psql.
 create materialized view views.mv_recurring_lessons as
 select r.reflection_id, r.reflection_type, r.priority, r.confidence, r.times_seen, r.agent_count, r.last_seen,
@@ -30359,8 +29044,9 @@ from public.reflection_store r
 where (r.times_seen > 1 or r.reflection_type = 'pattern') and (r.ttl is null or r.ttl > now());
 create unique index mv_recurring_lessons_key on views.mv_recurring_lessons (reflection_id);
 create index mv_recurring_lessons_readers_idx on views.mv_recurring_lessons (tenant_id, scope, weight desc);
-comment on materialized view views.mv_recurring_lessons is 'Reflections that were stored more than once or are of type pattern, '
-  'with their weights: ids and numbers. recurring_lessons() reads it.';
+comment on materialized view views.mv_recurring_lessons is
+  'Reflections that were stored more than once or are of type pattern, with their weights: ids and numbers. recurring_lessons() '
+  'reads it.';
 comment on column views.mv_recurring_lessons.weight is
   'confidence, times 1, 0.75, 0.5 or 0.25 by priority, times 1 + ln(agent_count).';
 revoke all on views.mv_recurring_lessons from public;
@@ -30374,8 +29060,7 @@ comment on column public.recurring_lesson.reflection is 'The lesson in its curre
 -- The view proposes ids and their order; each is joined to its lesson as it is now, whose policies apply to the caller.
 create function public.recurring_lessons(reflection_type text default null, project_id text default null, k integer default 20)
 returns setof public.recurring_lesson
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   shown public.recurring_lesson;
@@ -30391,21 +29076,20 @@ begin
     where v.tenant_id = me.tenant_id and v.scope = any (me.readable_scopes)
       and (recurring_lessons.reflection_type is null or r.reflection_type = recurring_lessons.reflection_type)
       and (recurring_lessons.project_id is null or r.project_id is null or r.project_id = recurring_lessons.project_id)
-    order by v.weight desc, v.reflection_id desc
-    limit recurring_lessons.k
+    order by v.weight desc, v.reflection_id desc limit recurring_lessons.k
   loop
     ids := ids || (shown.reflection).reflection_id;
     return next shown;
   end loop;
   perform views.audit_read_of_view('recurring_lessons', 'reflection_store', recurring_lessons.project_id, cardinality(ids), ids);
-end
-$$;
-comment on function public.recurring_lessons is 'Lessons that agents learned more than once or stored as a pattern, among those '
-  'that the caller may read, ranked at the last refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. '
-  'Errors: L9LIM, L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+end $$;
+comment on function public.recurring_lessons is
+  'Lessons that agents learned more than once or stored as a pattern, among those that the caller may read, ranked at the last '
+  'refresh: highest weight first. k: from 1 to 500. Writes a READ audit row. Errors: L9LIM, L9AUT. Definer: reads a materialized '
+  'view, which has no policies; those of reflection_store apply.';
 grant execute on function public.recurring_lessons to l9_agent, l9_admin;
---! EndIncluded 210-views/055-recurring-lessons.sql
---! Included 210-views/060-reflection-patterns.sql
+--! EndIncluded 300-views/055-recurring-lessons.sql
+--! Included 300-views/060-reflection-patterns.sql
 -- How many lessons there are of each type: the view, and the function by which callers read it over GraphQL and psql.
 create materialized view views.mv_reflection_patterns as
 select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_id, r.org_id, r.user_id, r.project_id, r.scope,
@@ -30413,8 +29097,9 @@ select r.reflection_id, r.reflection_type, r.confidence, r.last_seen, r.tenant_i
 from public.reflection_store r where r.ttl is null or r.ttl > now();
 create unique index mv_reflection_patterns_key on views.mv_reflection_patterns (reflection_id);
 create index mv_reflection_patterns_readers_idx on views.mv_reflection_patterns (tenant_id, scope);
-comment on materialized view views.mv_reflection_patterns is 'What reflection_patterns() counts by type: ids and numbers of all '
-  'reflections. The sums are made for each reader, because a stored sum would count what is hidden from it.';
+comment on materialized view views.mv_reflection_patterns is
+  'What reflection_patterns() counts by type: ids and numbers of all reflections. The sums are made for each reader, because a '
+  'stored sum would count what is hidden from it.';
 revoke all on views.mv_reflection_patterns from public;
 
 create type public.reflection_pattern as (
@@ -30431,8 +29116,7 @@ comment on column public.reflection_pattern.latest is 'When one of them was last
 -- stored list would outlive an erasure.
 create function public.reflection_patterns(reflection_type text default null, project_id text default null)
 returns setof public.reflection_pattern
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_identity();
   number integer;
@@ -30456,19 +29140,18 @@ begin
     group by r.reflection_type
   )
   select r.reflection_type, count(*)::integer, avg(r.confidence), coalesce(any_value(t.tags), '{}'), max(r.last_seen)
-  from readable r left join tags t on t.reflection_type = r.reflection_type
-  group by r.reflection_type
+  from readable r left join tags t on t.reflection_type = r.reflection_type group by r.reflection_type
   order by count(*) desc, r.reflection_type;
   get diagnostics number = row_count;
   perform views.audit_read_of_view('reflection_patterns', 'reflection_store', reflection_patterns.project_id, number);
-end
-$$;
-comment on function public.reflection_patterns is 'Statistics of reflections by type, over those that the caller may read and '
-  'that were there at the last refresh, most frequent type first. recurring_lessons() lists the lessons themselves. Writes a '
-  'READ audit row. Errors: L9AUT. Definer: reads a materialized view, which has no policies; those of reflection_store apply.';
+end $$;
+comment on function public.reflection_patterns is
+  'Statistics of reflections by type, over those that the caller may read and that were there at the last refresh, most frequent '
+  'type first. recurring_lessons() lists the lessons themselves. Writes a READ audit row. Errors: L9AUT. Definer: reads a '
+  'materialized view, which has no policies; those of reflection_store apply.';
 grant execute on function public.reflection_patterns to l9_agent, l9_admin;
---! EndIncluded 210-views/060-reflection-patterns.sql
---! Included 210-views/065-columns-of-views.sql
+--! EndIncluded 300-views/060-reflection-patterns.sql
+--! Included 300-views/065-columns-of-views.sql
 -- Comments on those columns of the materialized views that show a row of a table: they are copied from the table. The comments
 -- on the others stand beside their views.
 do $$
@@ -30486,15 +29169,13 @@ begin
   loop
     execute format('comment on column views.%I.%I is %L', shown.relname, shown.attname, shown.meaning);
   end loop;
-end
-$$;
---! EndIncluded 210-views/065-columns-of-views.sql
---! Included 210-views/070-refresh-memory-views.sql
+end $$;
+--! EndIncluded 300-views/065-columns-of-views.sql
+--! Included 300-views/070-refresh-memory-views.sql
 -- Refreshes the materialized views. The gateway's daily job calls the procedure, and administrators may do so over
 -- GraphQL and psql.
 create procedure public.refresh_memory_views()
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   view record;
   started_at timestamptz;
@@ -30522,14 +29203,13 @@ begin
     where r.view_name = view.view_name;
   end loop;
   perform set_config('l9.refreshing_views', 'off', true);
-end
-$$;
+end $$;
 comment on procedure public.refresh_memory_views is
   'Refreshes the materialized views one after another without blocking readers. A job calls it once a day; admins and operators '
   'may call it too. Definer: only the owner can refresh the views, and it reads the rows of all tenants while it does.';
 grant execute on procedure public.refresh_memory_views to l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 210-views/070-refresh-memory-views.sql
---! Included 210-views/080-memory-views-status.sql
+--! EndIncluded 300-views/070-refresh-memory-views.sql
+--! Included 300-views/080-memory-views-status.sql
 -- How old the materialized views are. Callers ask over GraphQL and psql, and DBAs when the daily refresh is in doubt.
 create type public.memory_view_status as (view_name text, refreshed_at timestamptz, age_seconds double precision,
   seconds double precision);
@@ -30546,15 +29226,15 @@ begin atomic
   select r.view_name, r.refreshed_at, extract(epoch from clock_timestamp() - r.refreshed_at)::double precision, r.seconds
   from views.memory_view_refreshes r order by r.view_name;
 end;
-comment on function public.memory_views_status is 'Age of each materialized view. Definer: callers cannot read the table of '
-  'refreshes; its names and times reveal nothing about the contents of the views.';
+comment on function public.memory_views_status is
+  'Age of each materialized view. Definer: callers cannot read the table of refreshes; its names and times reveal nothing about '
+  'the contents of the views.';
 grant execute on function public.memory_views_status to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 210-views/080-memory-views-status.sql
---! Included 210-views/085-access-log-view.sql
+--! EndIncluded 300-views/080-memory-views-status.sql
+--! Included 300-views/085-access-log-view.sql
 -- The access log as callers read it, in psql and over GraphQL: accesses, joined with feedback, the text of the search
 -- and the references of the memory or fact.
-create function importance.query_text_of(audit_id uuid) returns text
-language sql stable security definer set search_path = ''
+create function importance.query_text_of(audit_id uuid) returns text language sql stable security definer set search_path = ''
 return (
   select q.query
   from public.audit_query_texts q
@@ -30612,8 +29292,8 @@ comment on column public.memory_access_log.correlation_id is
 comment on column public.memory_access_log.session_id is 'The session of the target, as far as the reader may read it.';
 comment on column public.memory_access_log.trace_id is 'The trace of the target, as far as the reader may read it.';
 grant select on public.memory_access_log to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 210-views/085-access-log-view.sql
---! Included 210-views/090-trace-of.sql
+--! EndIncluded 300-views/085-access-log-view.sql
+--! Included 300-views/090-trace-of.sql
 -- Follows one trace through all tables. Callers reach trace_of() over GraphQL and psql.
 create type public.trace_step as (occurred_at timestamptz, table_name text, row_id uuid, packet_id uuid, what text, creator text,
   project_id text, scope text, correlation_id text, session_id text);
@@ -30624,8 +29304,9 @@ comment on column public.trace_step.table_name is 'The table or view of the row,
 comment on column public.trace_step.row_id is 'The key of the row.';
 comment on column public.trace_step.packet_id is
   'The memory: the row itself, or the one that it was derived from or that was accessed, itself or by its fact.';
-comment on column public.trace_step.what is 'The kind of memory, the type of event, vector, relationship, entity, reflection or '
-  'summary, the predicate, the outcome, the tool that recorded an archived session, or the way of access.';
+comment on column public.trace_step.what is
+  'The kind of memory, the type of event, vector, relationship, entity, reflection or summary, the predicate, the outcome, the '
+  'tool that recorded an archived session, or the way of access.';
 comment on column public.trace_step.creator is 'Who wrote the row or, for an access, the caller; null for a vector.';
 comment on column public.trace_step.project_id is 'The project of the row.';
 comment on column public.trace_step.scope is 'The scope of the row.';
@@ -30635,8 +29316,7 @@ comment on column public.trace_step.session_id is 'The session of the memory.';
 -- Finds the memories of the trace once, joins each derived table to them, and cuts the list at the end, so that the
 -- order is that of writing over all tables.
 create function public.trace_of(trace_id text, max_rows integer default 1000) returns setof public.trace_step
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   steps public.trace_step[];
 begin
@@ -30709,14 +29389,14 @@ begin
   perform audit.audit_read('READ', jsonb_build_object('function', 'trace_of', 'rows', coalesce(cardinality(steps), 0),
     'ids', array(select distinct s.packet_id from unnest(steps) s order by s.packet_id limit 1000)));
   return query select s.* from unnest(steps) s;
-end
-$$;
-comment on function public.trace_of is 'Follows a trace through all tables: the memories that were saved in it, what was derived '
-  'from them and who accessed them, as far as the caller may read each, in the order in which they were written, at most '
-  'max_rows (1 to 10000). Writes an audit row. Errors: L9VAL, L9AUT.';
+end $$;
+comment on function public.trace_of is
+  'Follows a trace through all tables: the memories that were saved in it, what was derived from them and who accessed them, as '
+  'far as the caller may read each, in the order in which they were written, at most max_rows (1 to 10000). Writes an audit row. '
+  'Errors: L9VAL, L9AUT.';
 grant execute on function public.trace_of to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 210-views/090-trace-of.sql
---! Included 210-views/100-field-values.sql
+--! EndIncluded 300-views/090-trace-of.sql
+--! Included 300-views/100-field-values.sql
 -- Casts of the fields of an envelope that never fail: a value of another type is null. The views of kinds call them
 -- for their columns.
 create function kinds.field_number(value jsonb) returns numeric
@@ -30725,18 +29405,15 @@ language sql immutable parallel safe return case pg_catalog.jsonb_typeof(value) 
 create function kinds.field_boolean(value jsonb) returns boolean
 language sql immutable parallel safe return case pg_catalog.jsonb_typeof(value) when 'boolean' then value::boolean end;
 
-create function kinds.field_date(value jsonb) returns date
-language sql stable parallel safe
+create function kinds.field_date(value jsonb) returns date language sql stable parallel safe
 return case when pg_catalog.jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\d$'
   and pg_input_is_valid(value #>> '{}', 'date')
   then (value #>> '{}')::date end;
 
-create function kinds.field_uuid(value jsonb) returns uuid
-language sql stable parallel safe
+create function kinds.field_uuid(value jsonb) returns uuid language sql stable parallel safe
 return case when pg_catalog.jsonb_typeof(value) = 'string' then identity.uuid_of(value #>> '{}') end;
 
-create function kinds.field_texts(value jsonb) returns text[]
-language sql immutable parallel safe
+create function kinds.field_texts(value jsonb) returns text[] language sql immutable parallel safe
 return case pg_catalog.jsonb_typeof(value) when 'array' then array(select pg_catalog.jsonb_array_elements_text(value)) end;
 comment on function kinds.field_number is 'The number that a field holds; null if it holds none.';
 comment on function kinds.field_boolean is 'The truth value that a field holds; null if it holds none.';
@@ -30746,8 +29423,8 @@ comment on function kinds.field_texts is 'The list that a field holds, as texts;
 grant execute on function kinds.field_number, kinds.field_boolean, kinds.field_date, kinds.field_uuid, kinds.field_texts
   to l9_agent, l9_admin, l9_platform_admin;
 grant execute on function kinds.field_time to l9_platform_admin;
---! EndIncluded 210-views/100-field-values.sql
---! Included 210-views/110-create-view.sql
+--! EndIncluded 300-views/100-field-values.sql
+--! Included 300-views/110-create-view.sql
 -- Makes the view of a kind from the rows of memory_kind_fields. The migration calls create_view() for each built-in kind.
 create function kinds.view_name(kind text) returns text
 language sql immutable parallel safe
@@ -30772,8 +29449,7 @@ comment on function kinds.typed_value is 'The SQL of a field''s value with its t
 -- Builds the list of columns from the fields, creates the view, and copies the comments: GraphQL and psql show what a
 -- field means without a second description.
 create procedure kinds.create_view(kind text)
-language plpgsql set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   view_name constant text := kinds.view_name(kind);
   -- Columns that every view has, with their comments.
@@ -30809,13 +29485,13 @@ begin
       select a.attnum from pg_attribute a where a.attrelid = 'public.packet_store'::regclass and a.attname = column_name)));
   end loop;
   execute format('grant select on public.%I to l9_agent, l9_admin, l9_platform_admin', view_name);
-end
-$$;
-comment on procedure kinds.create_view is 'Creates the view of a built-in kind from the rows of its fields. A field with the '
-  'name of a column that all views have gets the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: '
-  'everybody could read their columns in the catalogue.';
---! EndIncluded 210-views/110-create-view.sql
---! Included 210-views/120-views-of-kinds.sql
+end $$;
+comment on procedure kinds.create_view is
+  'Creates the view of a built-in kind from the rows of its fields. A field with the name of a column that all views have gets '
+  'the kind as prefix, such as pr_context_branch. The kinds of a tenant have no views: everybody could read their columns in the '
+  'catalogue.';
+--! EndIncluded 300-views/110-create-view.sql
+--! Included 300-views/120-views-of-kinds.sql
 -- Creates the views of all built-in kinds, and the index that finds their memories.
 
 do $$
@@ -30830,19 +29506,17 @@ begin
   -- Partial, so that notes and messages, which are most memories, cost nothing more to save.
   execute format($sql$create index packet_store_kinds_idx on public.packet_store (tenant_id, packet_type, packet_id)
     where packet_type = any (%L::text[])$sql$, kinds_with_views);
-end
-$$;
+end $$;
 comment on index public.packet_store_kinds_idx is 'Finds the memories of a built-in kind, for its view.';
---! EndIncluded 210-views/120-views-of-kinds.sql
---! Included 210-views/130-cortex.sql
+--! EndIncluded 300-views/120-views-of-kinds.sql
+--! Included 300-views/130-cortex.sql
 -- The tables of the older system as views in a schema of their own, for programs that still read them. No function of the
 -- product calls them.
 
 -- Finds for each field the column of the view of the kind, which has the kind as prefix where every view has a column
 -- of that name, and copies its comment.
 create procedure kinds.create_older_view(older_name text, kind text)
-language plpgsql set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   columns text[] := array['p.packet_id as id'];
   meanings jsonb := '{}';
@@ -30882,8 +29556,7 @@ begin
     execute format('comment on column cortex.%I.%I is %L', older_name, name, meanings ->> name);
   end loop;
   execute format('grant select on cortex.%I to l9_agent, l9_admin, l9_platform_admin', older_name);
-end
-$$;
+end $$;
 comment on procedure kinds.create_older_view is
   'Creates the view in schema cortex that shows a built-in kind under the older system''s name, with its fields as columns, and '
   'id, tags, content_hash, ts, expires_at, created_at and updated_at. A list of objects, such as steps, is also steps_jsonb.';
@@ -30902,8 +29575,7 @@ begin
   loop
     call kinds.create_older_view(older.name, older.kind);
   end loop;
-end
-$$;
+end $$;
 
 create view cortex.event_audit with (security_invoker = true) as
 select
@@ -30918,8 +29590,9 @@ select
   a.occurred_at as ts,
   a.occurred_at as created_at
 from public.audit_log a;
-comment on view cortex.event_audit is 'The audit log as the older system''s table event_audit: what was done to which row, by '
-  'whom. Read-only. Its readers are those of audit_log: administrators within their tenant and scopes, and operators.';
+comment on view cortex.event_audit is
+  'The audit log as the older system''s table event_audit: what was done to which row, by whom. Read-only. Its readers are those '
+  'of audit_log: administrators within their tenant and scopes, and operators.';
 comment on column cortex.event_audit.id is 'The row of audit_log.';
 comment on column cortex.event_audit.entity_type is
   'The table that was changed or read; packet_store holds memories of all kinds.';
@@ -30927,14 +29600,15 @@ comment on column cortex.event_audit.entity_id is
   'The row that was changed or read; null if there were several (change names their ids) or none.';
 comment on column cortex.event_audit.operation is 'INSERT, UPDATE, DELETE, SEARCH, READ and the other operations of audit_log.';
 comment on column cortex.event_audit.actor is 'The actor that did it.';
-comment on column cortex.event_audit.change is 'What is known of it, without contents: the kind of a memory, its former scope or '
-  'project, filters, counts and ids, and status.';
+comment on column cortex.event_audit.change is
+  'What is known of it, without contents: the kind of a memory, its former scope or project, filters, counts and ids, and '
+  'status.';
 comment on column cortex.event_audit.ts is 'When it happened.';
 comment on column cortex.event_audit.created_at is 'When it happened.';
 grant select on cortex.event_audit to l9_admin, l9_platform_admin;
 -- No grant for l9_agent, as on audit_log: rows about other callers would reveal what it must not know.
---! EndIncluded 210-views/130-cortex.sql
---! Included 210-views/140-substrate-views.sql
+--! EndIncluded 300-views/130-cortex.sql
+--! Included 300-views/140-substrate-views.sql
 -- Reflections, task reflections and summaries with all columns that the older schema names, for programs that read those in SQL.
 -- The added columns are computed for their reader: they belong to other rows, which may be hidden from it, move or be erased.
 create view cortex.reflection_store with (security_invoker = true) as
@@ -30980,8 +29654,7 @@ begin
   loop
     execute format('comment on column cortex.%I.%I is %L', shown.relname, shown.attname, shown.meaning);
   end loop;
-end
-$$;
+end $$;
 comment on column cortex.reflection_store.task_id is
   'The first task that the lesson was learned from and that the caller may read; null if there is none.';
 comment on column cortex.reflection_store.content is 'The text of the lesson, from its memory.';
@@ -30997,14 +29670,8 @@ comment on column cortex.memory_summaries.source_packet_ids is 'The memories tha
 grant select on cortex.reflection_store, cortex.task_reflections, cortex.memory_summaries
   to l9_agent, l9_admin, l9_platform_admin;
 -- No grant to write: the functions that write lessons, tasks and summaries check who may.
---! EndIncluded 210-views/140-substrate-views.sql
---! Included 220-forgetting/000-schema.sql
-create schema forgetting;
-comment on schema forgetting is 'Erasure of memories and subjects, and tombstones. Not exposed over GraphQL; callers may execute '
-  'only the functions that are granted individually.';
-grant usage on schema forgetting to l9_agent, l9_admin, l9_platform_admin, l9_worker;
---! EndIncluded 220-forgetting/000-schema.sql
---! Included 220-forgetting/010-administered-tenants.sql
+--! EndIncluded 300-views/140-substrate-views.sql
+--! Included 310-forgetting/010-administered-tenants.sql
 -- What a caller may erase. The policies of the owner's functions ask administered_tenants(), and the erasing
 -- functions ask may_erase() for each memory.
 create function forgetting.is_unrestricted_operator(me identity.identity) returns boolean
@@ -31013,8 +29680,7 @@ return me.role = 'l9_platform_admin' and '*' = any (me.projects) and '*' = any (
 comment on function forgetting.is_unrestricted_operator is 'True for an operator with a token of all scopes and projects.';
 
 create function forgetting.administered_tenants() returns uuid[]
-language plpgsql stable parallel safe set search_path = ''
-as $$
+language plpgsql stable parallel safe set search_path = '' as $$
 declare
   me identity.identity := identity.current_identity();
 begin
@@ -31023,17 +29689,17 @@ begin
     when me.role in ('l9_admin', 'l9_platform_admin') then array[me.tenant_id]
     else '{}'
   end;
-end
-$$;
-comment on function forgetting.administered_tenants is 'The tenants in which the caller may erase: for an admin its own, for an '
-  'operator with an unrestricted token all, for anyone else none. The policies for functions of the owner use it.';
+end $$;
+comment on function forgetting.administered_tenants is
+  'The tenants in which the caller may erase: for an admin its own, for an operator with an unrestricted token all, for anyone '
+  'else none. The policies for functions of the owner use it.';
 
 create function forgetting.may_erase(me identity.identity, scope text, project_id text) returns boolean
 language sql stable parallel safe set search_path = ''
 return forgetting.is_unrestricted_operator(me) or identity.may_write(me, project_id, scope);
 comment on function forgetting.may_erase is 'True if the token of an admin covers this scope and project of its tenant.';
---! EndIncluded 220-forgetting/010-administered-tenants.sql
---! Included 220-forgetting/020-memory-tombstones.sql
+--! EndIncluded 310-forgetting/010-administered-tenants.sql
+--! Included 310-forgetting/020-memory-tombstones.sql
 -- What stays of an erased memory: that it existed, whose it was and who erased it. mark_erased() writes it;
 -- administrators read it over GraphQL.
 create function forgetting.max_reason_bytes() returns integer language sql immutable parallel safe return 200;
@@ -31088,8 +29754,7 @@ grant select on public.memory_tombstones to l9_admin, l9_platform_admin;
 -- Deliberately no grant to l9_agent, and no insert, update or delete for anyone.
 
 create function forgetting.tg_memory_tombstones__redact() returns trigger
-language plpgsql security definer set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   -- An erasure must not fail because of its reason, whatever the tenant does with secrets.
   if secrets.needs_look(new.reason, secrets.own_test(new.tenant_id), false) then
@@ -31100,8 +29765,7 @@ begin
     end if;
   end if;
   return new;
-end
-$$;
+end $$;
 comment on function forgetting.tg_memory_tombstones__redact is
   'Replaces secrets in the reason of an erasure before it is kept. Definer: reads the settings of the row''s tenant.';
 
@@ -31111,8 +29775,8 @@ create policy definer_erasure on public.packet_store to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[])) with check (false);
 comment on policy definer_erasure on public.packet_store is
   'Erasure reads and deletes every memory, also an expired one, of tenants that the caller administers. It updates none.';
---! EndIncluded 220-forgetting/020-memory-tombstones.sql
---! Included 220-forgetting/030-mark-erased.sql
+--! EndIncluded 310-forgetting/020-memory-tombstones.sql
+--! Included 310-forgetting/030-mark-erased.sql
 -- Writes the tombstones of an erasure before anything is deleted. erase_memory() and erase_subject() call
 -- mark_erased(), and erase_marked() calls mark_derived().
 
@@ -31130,20 +29794,17 @@ begin atomic
       p.packet_id, mark_erased.erasure_id, p.tenant_id, p.org_id, p.user_id, p.project_id, p.scope, p.packet_type,
       p.metadata ->> 'creator', mark_erased.reason, identity.current_caller()
     from public.packet_store p
-    where p.packet_id = any (packet_ids)
-    for update
-    on conflict do nothing
-    returning packet_id
+    where p.packet_id = any (packet_ids) for update on conflict do nothing returning packet_id
   )
   select count(*)::integer from marked;
 end;
-comment on function forgetting.mark_erased is 'Locks memories, writes their tombstones and returns how many it wrote. The other '
-  'functions of this chapter erase the memories that have a tombstone of the same erasure.';
+comment on function forgetting.mark_erased is
+  'Locks memories, writes their tombstones and returns how many it wrote. The other functions of this chapter erase the memories '
+  'that have a tombstone of the same erasure.';
 
 -- Repeats until a round finds nothing new, because a summary of a summary rests on the erased memory too.
 create function forgetting.mark_derived(erasure_id uuid, reason text) returns void
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   derived_packets uuid[];
 begin
@@ -31180,18 +29841,16 @@ begin
     exit when derived_packets = '{}';
     perform forgetting.mark_erased(erasure_id, reason, derived_packets);
   end loop;
-end
-$$;
+end $$;
 comment on function forgetting.mark_derived is
   'Writes tombstones for parts of erased memories, for summaries, facts and lessons all of whose parents are erased, and for '
   'summaries of memory_summaries with any erased source; then for those derived from these, and so on.';
---! EndIncluded 220-forgetting/030-mark-erased.sql
---! Included 220-forgetting/040-erase-packets.sql
+--! EndIncluded 310-forgetting/030-mark-erased.sql
+--! Included 310-forgetting/040-erase-packets.sql
 -- The step of an erasure that deletes the memories; foreign keys and triggers delete what depends on them.
 -- erase_marked() calls it.
 create function forgetting.erase_packets(erasure_id uuid) returns jsonb
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   versions integer;
   vectors integer;
@@ -31208,17 +29867,15 @@ begin
   where t.erasure_id = erase_packets.erasure_id and p.packet_id = t.packet_id;
   get diagnostics memories = row_count;
   return jsonb_build_object('memories', memories, 'versions', versions, 'vectors', vectors);
-end
-$$;
+end $$;
 comment on function forgetting.erase_packets is 'Deletes the memories with a tombstone of this erasure, and what rests on them.';
---! EndIncluded 220-forgetting/040-erase-packets.sql
---! Included 220-forgetting/050-erase-query-texts.sql
+--! EndIncluded 310-forgetting/040-erase-packets.sql
+--! Included 310-forgetting/050-erase-query-texts.sql
 -- The step of an erasure that deletes the texts of searches. erase_marked() calls it before the memories go, because
 -- it compares texts with theirs.
 create function forgetting.erase_query_texts(erasure_id uuid, tenant_id uuid default null, user_id uuid default null)
 returns jsonb
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   deleted_count integer;
 begin
@@ -31244,13 +29901,12 @@ begin
     or q.tenant_id = erase_query_texts.tenant_id and q.user_id = erase_query_texts.user_id;
   get diagnostics deleted_count = row_count;
   return jsonb_build_object('query_texts', deleted_count);
-end
-$$;
+end $$;
 comment on function forgetting.erase_query_texts is
   'Deletes the texts of searches that found an erased memory, or whose text equals its content or that of one of its versions; '
   'for a subject, the texts of all searches of that user. The audit rows stay.';
---! EndIncluded 220-forgetting/050-erase-query-texts.sql
---! Included 220-forgetting/060-erase-feedback.sql
+--! EndIncluded 310-forgetting/050-erase-query-texts.sql
+--! Included 310-forgetting/060-erase-feedback.sql
 -- The step of an erasure that deletes feedback, whose reasons are words of agents. erase_marked() calls it.
 create policy definer_functions on public.memory_feedback for select to l9_owner
   using (tenant_id = any ((select forgetting.administered_tenants())::uuid[]));
@@ -31260,8 +29916,7 @@ comment on policy definer_functions on public.memory_feedback is 'Erasure reads 
 comment on policy definer_erasure on public.memory_feedback is 'Erasure deletes feedback in tenants that the caller administers.';
 
 create function forgetting.erase_feedback(erasure_id uuid, tenant_id uuid default null, user_id uuid default null) returns jsonb
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   deleted_count integer;
 begin
@@ -31270,15 +29925,13 @@ begin
     or f.tenant_id = erase_feedback.tenant_id and f.user_id = erase_feedback.user_id;
   get diagnostics deleted_count = row_count;
   return jsonb_build_object('feedback', deleted_count);
-end
-$$;
+end $$;
 comment on function forgetting.erase_feedback is 'Deletes feedback about erased memories, and all for an erased subject.';
---! EndIncluded 220-forgetting/060-erase-feedback.sql
---! Included 220-forgetting/070-erase-user.sql
+--! EndIncluded 310-forgetting/060-erase-feedback.sql
+--! Included 310-forgetting/070-erase-user.sql
 -- The step of an erasure of a subject that removes the name of the user. erase_marked() calls it for erase_subject().
 create function forgetting.erase_user(tenant_id uuid, user_id uuid) returns jsonb
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   changed_count integer;
 begin
@@ -31287,11 +29940,10 @@ begin
   where u.tenant_id = erase_user.tenant_id and u.user_id = erase_user.user_id;
   get diagnostics changed_count = row_count;
   return jsonb_build_object('names', changed_count);
-end
-$$;
+end $$;
 comment on function forgetting.erase_user is 'Replaces the name of a user, who is deactivated. Audit rows refer to the user_id.';
---! EndIncluded 220-forgetting/070-erase-user.sql
---! Included 220-forgetting/080-erase-marked.sql
+--! EndIncluded 310-forgetting/070-erase-user.sql
+--! Included 310-forgetting/080-erase-marked.sql
 -- Runs the steps of an erasure in order, once its tombstones are written. erase_memory() and erase_subject() call erase_marked().
 create type public.erasure as (erasure_id uuid, memories integer, removed jsonb);
 comment on type public.erasure is 'The result of an erasure.';
@@ -31301,15 +29953,13 @@ comment on column public.erasure.removed is
   'The number of rows removed of each sort: memories, versions, vectors, query_texts, feedback …';
 
 create function forgetting.check_erasure_reason(reason text) returns void
-language plpgsql immutable parallel safe set search_path = ''
-as $$
+language plpgsql immutable parallel safe set search_path = '' as $$
 begin
   if reason is null or identity.is_blank(reason) then
     perform identity.raise_error('L9VAL', 'reason: required, the reason for the erasure; the tombstone keeps it', 'reason');
   end if;
   perform identity.check_bytes(reason, forgetting.max_reason_bytes(), 'reason');
-end
-$$;
+end $$;
 comment on function forgetting.check_erasure_reason is 'Raises L9VAL without a reason, L9LIM if it is longer than 200 bytes.';
 
 -- Refuses as a whole if a derived memory is out of the caller's reach. Then each step returns what it removed, and an
@@ -31317,8 +29967,7 @@ comment on function forgetting.check_erasure_reason is 'Raises L9VAL without a r
 create function forgetting.erase_marked(
   me identity.identity, erasure_id uuid, reason text, tenant_id uuid default null, user_id uuid default null)
 returns public.erasure
-language plpgsql volatile set search_path = ''
-as $$
+language plpgsql volatile set search_path = '' as $$
 declare
   result public.erasure;
 begin
@@ -31347,16 +29996,14 @@ begin
     jsonb_build_object('erasure_id', t.erasure_id, 'kind', t.packet_type, 'was_created_by', t.creator))
   from public.memory_tombstones t where t.erasure_id = erase_marked.erasure_id order by t.packet_id;
   return result;
-end
-$$;
+end $$;
 comment on function forgetting.erase_marked is 'Erases what has a tombstone of this erasure, and what derives from it alone.';
---! EndIncluded 220-forgetting/080-erase-marked.sql
---! Included 220-forgetting/090-erase-memory.sql
+--! EndIncluded 310-forgetting/080-erase-marked.sql
+--! Included 310-forgetting/090-erase-memory.sql
 -- Erases one memory with everything that rests on it alone. Administrators and operators reach erase_memory() over
 -- GraphQL and psql.
 create function public.erase_memory(packet_id uuid, reason text) returns public.erasure
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_admin();
   erasure_id uuid := uuidv7();
@@ -31372,20 +30019,19 @@ begin
     perform memories.raise_not_yours(erase_memory.packet_id);
   end if;
   return forgetting.erase_marked(me, erasure_id, reason);
-end
-$$;
-comment on function public.erase_memory is 'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, '
-  'keys, texts of searches that found it, and summaries, facts and lessons that rest only on it. A tombstone without content '
-  'stays. For admins, within their tenant and claims, and for operators (else L9SCP); L9OWN if the memory does not exist. '
-  'Definer: deletes rows that callers can''t see, such as expired ones.';
+end $$;
+comment on function public.erase_memory is
+  'Erases a memory, expired or not, everywhere: with its versions, vectors, chunks, keys, texts of searches that found it, and '
+  'summaries, facts and lessons that rest only on it. A tombstone without content stays. For admins, within their tenant and '
+  'claims, and for operators (else L9SCP); L9OWN if the memory does not exist. Definer: deletes rows that callers can''t see, '
+  'such as expired ones.';
 grant execute on function public.erase_memory to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 220-forgetting/090-erase-memory.sql
---! Included 220-forgetting/100-erase-subject.sql
+--! EndIncluded 310-forgetting/090-erase-memory.sql
+--! Included 310-forgetting/100-erase-subject.sql
 -- Erases what one user owns, the texts of that user's searches, and the user's name. Administrators and operators
 -- reach erase_subject() over GraphQL and psql.
 create function public.erase_subject(user_id uuid, reason text, tenant_id uuid default null) returns public.erasure
-language plpgsql volatile security definer set search_path = ''
-as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me identity.identity := identity.require_admin();
   target_tenant uuid := coalesce(tenant_id, me.tenant_id);
@@ -31412,22 +30058,23 @@ begin
   perform audit.write_audit_of_tenant(target_tenant, 'ERASE', 'users', erase_subject.user_id,
     details => jsonb_build_object('erasure_id', erasure_id, 'removed', result.removed));
   return result;
-end
-$$;
-comment on function public.erase_subject is 'Erases all memories that a user owns, as erase_memory() does, the texts of the '
-  'searches of that user, and the name of the user; the user is deactivated. For admins whose token covers every scope and '
-  'project of the tenant, and for operators (tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes '
-  'rows that callers can''t see, such as expired ones.';
+end $$;
+comment on function public.erase_subject is
+  'Erases all memories that a user owns, as erase_memory() does, the texts of the searches of that user, and the name of the '
+  'user; the user is deactivated. For admins whose token covers every scope and project of the tenant, and for operators '
+  '(tenant_id: another tenant than that of their claims); else L9SCP. Definer: deletes rows that callers can''t see, such as '
+  'expired ones.';
 grant execute on function public.erase_subject to l9_agent, l9_admin, l9_platform_admin;
---! EndIncluded 220-forgetting/100-erase-subject.sql
---! Included 220-forgetting/110-scan-for-secrets.sql
+--! EndIncluded 310-forgetting/100-erase-subject.sql
+--! Included 310-forgetting/110-scan-for-secrets.sql
 -- Looks for credentials in what is stored already, one page of one table at a time. Administrators call
 -- scan_for_secrets(), as the command l9-memory scan does, until its cursor is null.
 create type public.stored_secret as (table_name text, row_id uuid, field text, pattern text, line integer, "column" integer);
 comment on type public.stored_secret is 'A secret in a stored row, without its text.';
 comment on column public.stored_secret.table_name is 'The table of the row.';
-comment on column public.stored_secret.row_id is 'The id that names the row, such as the packet_id of a memory, of its versions, '
-  'or of the memory that was saved under an idempotency key.';
+comment on column public.stored_secret.row_id is
+  'The id that names the row, such as the packet_id of a memory, of its versions, or of the memory that was saved under an '
+  'idempotency key.';
 comment on column public.stored_secret.field is 'The column and, in a document, the path.';
 comment on column public.stored_secret.pattern is 'The name of the pattern, as in secret_patterns.';
 comment on column public.stored_secret.line is 'The line of the text that it begins in, from 1.';
@@ -31461,8 +30108,7 @@ end;
 comment on function secrets.guarded_tables is 'The tables that a scan looks through, with the key column and the others.';
 
 create function secrets.find_in_idempotency_keys(packet_ids uuid[], out keys_scanned integer, out findings public.stored_secret[])
-language plpgsql stable security definer set search_path = ''
-as $$
+language plpgsql stable security definer set search_path = '' as $$
 begin
   perform secrets.require_scanner();
   select count(distinct k.ctid),
@@ -31472,14 +30118,12 @@ begin
   from public.idempotency_keys k
   left join lateral secrets.find_in_document(to_jsonb(k.idempotency_key), false) as f on true
   where k.tenant_id = identity.current_tenant_id() and k.packet_id = any (packet_ids);
-end
-$$;
+end $$;
 comment on function secrets.find_in_idempotency_keys is
   'The secrets in the idempotency keys under which these memories were saved: how many keys there are, and the patterns, never a '
   'key. For callers of scan_for_secrets(). Definer: a caller sees its own keys only, and an administrator scans those of all.';
 
-create function secrets.require_scanner() returns void
-language sql stable security definer set search_path = ''
+create function secrets.require_scanner() returns void language sql stable security definer set search_path = ''
 return administration.require_whole_token(administration.require_administrator(null));
 comment on function secrets.require_scanner is
   'Raises L9SCP or L9AUT unless the caller is an administrator with an unlimited token. Definer: callers cannot execute the '
@@ -31488,8 +30132,7 @@ comment on function secrets.require_scanner is
 -- The cursor is a table and the last id in it. Rows are read under the caller's policies; only idempotency keys,
 -- which belong to their writers, are read as the owner.
 create function public.scan_for_secrets(after text default null, max_rows integer default 500) returns public.secret_scan
-language plpgsql stable set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   scanned record;
   step public.secret_scan;
@@ -31533,12 +30176,12 @@ begin
     step.findings := step.findings || of_keys.findings;
   end if;
   return step;
-end
-$$;
-comment on function public.scan_for_secrets is 'Compares stored rows that the caller may read with the patterns for credentials, '
-  'step by step: it returns the ids of rows, fields and names of patterns, never a text, and a cursor for the next step. For '
-  'admins whose token covers all scopes and projects. Errors: L9VAL, L9SCP, L9AUT.';
+end $$;
+comment on function public.scan_for_secrets is
+  'Compares stored rows that the caller may read with the patterns for credentials, step by step: it returns the ids of rows, '
+  'fields and names of patterns, never a text, and a cursor for the next step. For admins whose token covers all scopes and '
+  'projects. Errors: L9VAL, L9SCP, L9AUT.';
 grant execute on function secrets.require_scanner, secrets.guarded_tables, secrets.guarded_columns,
   secrets.find_in_idempotency_keys, secrets.field_of to l9_admin;
 grant execute on function public.scan_for_secrets to l9_admin;
---! EndIncluded 220-forgetting/110-scan-for-secrets.sql
+--! EndIncluded 310-forgetting/110-scan-for-secrets.sql

@@ -51,9 +51,7 @@ comment on function audit.actor_of is
   'them, and the references of its call.';
 
 -- Inlined, too.
-create function audit.audit_actor()
-returns jsonb
-language sql stable parallel safe
+create function audit.audit_actor() returns jsonb language sql stable parallel safe
 return audit.actor_of(identity.current_identity());
 comment on function audit.audit_actor is 'The present caller as the details of every audit row name it.';
 

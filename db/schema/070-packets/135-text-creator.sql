@@ -1,0 +1,106 @@
+-- Whose word the present text of a memory is. Inside the rule that agents change only what they created, a text or field that an
+-- administrator has written, or saved a second time, is the administrator's. Policies, triggers and functions of later chapters
+-- ask here.
+
+-- Without a search_path it is inlined.
+create function packets.text_writer(memory public.packet_store) returns text language sql immutable parallel safe
+return coalesce((memory).text_creator, (memory).metadata ->> 'creator');
+comment on function packets.text_writer is 'The creator name of who wrote, or stands by, the present text of a memory.';
+
+create function packets.has_other_writer(memory public.packet_store, me identity.identity) returns boolean
+language sql stable parallel safe set search_path = ''
+return packets.text_writer(memory) <> (me).creator;
+comment on function packets.has_other_writer is
+  'True if the present text of a memory is somebody else''s; null for no memory or no caller.';
+
+create function packets.may_rewrite(memory public.packet_store, me identity.identity) returns boolean
+language sql stable parallel safe set search_path = ''
+return (memory).scope = any ((me).writable_scopes)
+  and ((me).role = 'l9_admin' or (memory).metadata ->> 'creator' = (me).creator and (memory).text_creator is null);
+comment on function packets.may_rewrite is
+  'True if the caller may change a memory that it can read, as the policies creator_updates and writable_updates have it. For '
+  'functions of the owner.';
+
+create function packets.text_creator_of(memory public.packet_store, former public.packet_store, me identity.identity) returns text
+language sql stable parallel safe set search_path = ''
+return case
+  -- Kind, tags, importance, ttl, place and references are labels, which say nothing themselves.
+  when ((memory).envelope, (memory)."timestamp", (memory).provenance, (memory).metadata - 'updated_by')
+      is distinct from ((former).envelope, (former)."timestamp", (former).provenance, (former).metadata - 'updated_by')
+    or (memory).text_creator is distinct from (former).text_creator and (memory).text_creator is not null
+    then nullif((me).creator, (memory).metadata ->> 'creator')
+  else (memory).text_creator end;
+comment on function packets.text_creator_of is
+  'The column text_creator after a change: the caller where it changes text, fields, metadata, event time or provenance, or '
+  'claims them; null where it is the creator. An administrator may also set the column to null, which gives the text back.';
+
+create function packets.claim_text(packet_id uuid, until timestamptz default null) returns void
+language plpgsql volatile set search_path = '' as $$
+declare
+  my_creator text;
+begin
+  if identity.current_role_name() = 'l9_admin' then
+    my_creator := (identity.require_identity()).creator;
+    update public.packet_store p set
+      text_creator = coalesce(p.text_creator, my_creator), ttl = case when p.ttl < until then until else p.ttl end
+    where p.packet_id = claim_text.packet_id and p.metadata ->> 'creator' <> my_creator
+      and (p.text_creator is null or p.ttl < until)
+      and not identity.is_admin_creator(p.tenant_id, p.metadata ->> 'creator');
+  end if;
+end $$;
+comment on function packets.claim_text is
+  'Makes an administrator stand by the text of an agent''s memory, because it saved the same text or derives something from it: '
+  'the agent can no longer change it. until: the memory expires no earlier; null leaves the expiry. Does nothing for agents.';
+
+create function packets.raise_if_held(packet_id uuid) returns void
+language plpgsql stable set search_path = '' as $$
+declare
+  holder constant text := (
+    select p.text_creator from public.packet_store p
+    where p.packet_id = raise_if_held.packet_id and p.metadata ->> 'creator' = (select identity.current_creator()));
+begin
+  if holder is not null then
+    perform identity.raise_error('L9OWN', format(
+      'memory %s: its text and fields are now those of %s, so only an administrator may change, supersede or delete it; '
+      'save a memory of your own beside it', packet_id, holder), 'packet_id');
+  end if;
+end $$;
+comment on function packets.raise_if_held is
+  'Raises L9OWN if the caller created a memory whose text is an administrator''s by now. To be called where the memory could not '
+  'be locked for a change.';
+
+create function packets.find_same(draft public.packet_store, hash bytea) returns setof public.packet_store
+language sql stable set search_path = ''
+begin atomic
+  select p.*
+  from public.packet_store p
+  -- `is not distinct from` keeps the planner on the hash column; with `=` it may choose the (tenant, scope) index and
+  -- scan all of it.
+  where p.identity_hash = find_same.hash
+    and p.tenant_id is not distinct from (select identity.current_tenant_id())
+    and p.scope is not distinct from (find_same.draft).scope
+    and p.project_id is not distinct from (find_same.draft).project_id
+    and p.branch is not distinct from (find_same.draft).branch
+    and p.packet_type = (find_same.draft).packet_type
+    and p.org_id is not distinct from (select identity.current_org_id())
+    and p.user_id is not distinct from (select identity.current_user_id());
+end;
+comment on function packets.find_same is
+  'The memory that the unique index would not let the caller save again: same owner, scope, project, branch, kind and identity.';
+
+create function packets.is_held_by_other(draft public.packet_store) returns boolean
+language plpgsql volatile set search_path = '' as $$
+declare
+  same_id uuid := (select s.packet_id from packets.find_same(draft, draft.identity_hash) s);
+begin
+  -- Under row-level security FOR UPDATE finds only rows that the caller may change.
+  perform from public.packet_store p where p.packet_id = same_id for no key update;
+  return same_id is not null and not found;
+end $$;
+comment on function packets.is_held_by_other is
+  'True if another memory has the identity of this one and the caller may not change it.';
+grant execute on function packets.has_other_writer, packets.may_rewrite, packets.text_creator_of, packets.claim_text,
+  packets.raise_if_held, packets.find_same, packets.is_held_by_other to l9_agent, l9_admin;
+grant execute on function packets.text_writer to l9_agent, l9_admin, l9_platform_admin, l9_worker;
+grant execute on function packets.raise_if_held to l9_platform_admin;
+grant execute on function identity.is_admin_creator to l9_admin;
